@@ -1,0 +1,42 @@
+/* cli.h: manners that all tools share: usage, options, numbers, exit codes, lines in and out.  design.md 5, CLI. */
+#ifndef BIN_CLI_H
+#define BIN_CLI_H
+
+#include <mq.h>
+#include <getopt.h>
+#include <stdio.h>
+
+/* Exit status of every tool; the same list stands in EXIT STATUS of each manual. */
+enum {
+	CLI_OK = 0,
+	CLI_NONE = 1,       /* asked for one thing and it is not there */
+	CLI_USAGE = 2,
+	CLI_SYSTEM = 3,     /* system or network: trying again may help */
+	CLI_REFUSED = 4,    /* the server's answer was no; its remark is on stderr */
+};
+
+extern const char *cli_name;            /* "mq-send" */
+void cli_start(int argc, char **argv);  /* name, locale, SIGPIPE back to default */
+
+void cli_warn(const char *fmt, ...) MQ_PRINTF(1, 2);                       /* "mq-send: ..." on stderr */
+_Noreturn void cli_die(int status, const char *fmt, ...) MQ_PRINTF(2, 3);
+_Noreturn void cli_usage_error(const char *fmt, ...) MQ_PRINTF(1, 2);      /* + "try 'mq-send --help'", exit 2 */
+/* Exit status for a failure, its text to stderr. */
+int cli_status(const struct mq_error *e);
+_Noreturn void cli_fail(const struct mq_error *e);
+/* --help: text to stdout, exit 0.  --version likewise. */
+_Noreturn void cli_help(const char *text);
+_Noreturn void cli_version(void);
+
+/* Values of options; wrong ones end the program with exit 2, naming the option. */
+int64_t cli_int(const char *opt, const char *value, int64_t min, int64_t max);
+int64_t cli_duration_ms(const char *opt, const char *value);   /* 10s 5m 2h 3d 500ms; a bare number is seconds */
+int64_t cli_size(const char *opt, const char *value);          /* 64K 1M 2G */
+int64_t cli_time_ms(const char *opt, const char *value);       /* @ms, @s, 2026-11-30[T12:00[:00[.123]]][Z], -10m, now */
+
+/* Flush and check stdout: a full disk or a gone reader is an error, not silence.  0 or -errno. */
+int cli_flush(void);
+/* Close stdout at the end of a tool; turns success into CLI_SYSTEM if that fails. */
+int cli_close_stdout(int status);
+
+#endif

@@ -1,0 +1,201 @@
+/* mqclient.h: join a cluster of name servers and brokers (ours or Apache RocketMQ): send, receive, ask.
+ *
+ * PUBLIC.  Everything runs on one libuv loop; no call blocks unless its name ends in _wait.  Callbacks run on the loop and
+ * may call any function here but _wait and _free ones.  Views passed to a callback are good until it returns.
+ * A handle belongs to the thread of its loop. */
+#ifndef MQCLIENT_H
+#define MQCLIENT_H
+
+#include <mq.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct uv_loop_s;
+struct mqclient;
+
+/* ---- Addresses (mq(7)) ------------------------------------------------------------------------------------------------ */
+
+enum mqclient_addr_kind {
+	MQCLIENT_CLUSTER,  /* host:port[;host:port...] */
+	MQCLIENT_HTTP,     /* http://host/path: an address server */
+	MQCLIENT_FILE,     /* file:DIR: embedded, a broker is started when nobody serves DIR */
+	MQCLIENT_STORE,    /* store:DIR: read-only, offline; open it with mqstore_open() */
+};
+
+/* The address to use: `arg` (from -n) if not NULL, else $NAMESRV_ADDR, else nameserver= in $XDG_CONFIG_HOME/mq/config, then in
+ * /etc/mq/config, else file:$XDG_DATA_HOME/mq.  The text goes to out (cap bytes).  0 or MQ_EINVAL with the reason. */
+MQ_API int mqclient_address(const char *arg, char *out, size_t cap, struct mq_error *err);
+MQ_API enum mqclient_addr_kind mqclient_addr_kind(const char *addr);
+/* DIR of file:DIR or store:DIR. */
+MQ_API const char *mqclient_addr_dir(const char *addr);
+
+/* ---- Life ------------------------------------------------------------------------------------------------------------- */
+
+struct mqclient_opt {
+	const char *addr;             /* as from mqclient_address(); copied */
+	const char *instance;         /* last part of the client id; NULL = pid#time */
+	struct uv_loop_s *loop;       /* NULL = the client makes and owns one */
+	int32_t timeout_ms;           /* of a request; 0 = 3000 */
+	bool binary_header;           /* ROCKETMQ headers rather than JSON */
+	bool trace;                   /* every frame as a line on stderr */
+	void (*log)(void *arg, int level, const char *line); /* NULL = silent; level 0 error .. 3 debug */
+	void *log_arg;
+};
+
+MQ_API int mqclient_open(struct mqclient **c, const struct mqclient_opt *opt, struct mq_error *err);
+
+/* Turn the loop until at least one event was handled or timeout_ms passed (-1 = no limit).  Returns the number of requests in
+ * flight, or a negative code. */
+MQ_API int mqclient_run(struct mqclient *c, int timeout_ms);
+MQ_API struct uv_loop_s *mqclient_loop(struct mqclient *c);
+MQ_API const char *mqclient_id(const struct mqclient *c);
+
+/* Commit, unlock, unregister, close every connection, free.  Waits for the answers, at most timeout_ms. */
+MQ_API void mqclient_free(struct mqclient *c, int timeout_ms);
+
+/* ---- Routes ----------------------------------------------------------------------------------------------------------- */
+
+struct mqclient_queue {
+	const char *broker;           /* name; lives as long as the client */
+	int32_t id;
+};
+
+/* Route of a topic, fresh from a name server.  Text is the JSON of TopicRouteData in strict form.
+ * rc: 0, MQ_ENOROUTE (topic unknown), or why it failed. */
+typedef void mqclient_text_cb(void *arg, int rc, const struct mq_error *err, struct mq_str text);
+MQ_API int mqclient_route(struct mqclient *c, struct mq_str topic, mqclient_text_cb *cb, void *arg);
+
+/* The queues that can be read / written now; out has room for cap.  Returns how many there are, or a negative code. */
+MQ_API int mqclient_queues_wait(struct mqclient *c, struct mq_str topic, bool for_write, struct mqclient_queue *out, int cap,
+                                struct mq_error *err);
+
+/* ---- Sending ---------------------------------------------------------------------------------------------------------- */
+
+struct mqclient_send_opt {
+	const char *group;            /* producer group; NULL = "mq-send" */
+	struct mqclient_queue queue;  /* broker NULL = choose: round robin over writable queues, avoiding brokers that fail */
+	struct mq_str sharding_key;   /* p != NULL: the queue by the Java hash of the key */
+	bool oneway;                  /* cb comes when the bytes have left */
+	int32_t retries;              /* further tries on other queues; -1 = 2 */
+	int32_t compress_over;        /* bodies of at least this many bytes are compressed; 0 = never */
+	int32_t compress_type;        /* MQ_SYS_COMPRESS_ZLIB, _LZ4, _ZSTD */
+	int32_t compress_level;       /* 0 = 5 */
+	int32_t timeout_ms;           /* 0 = the client's */
+};
+
+struct mqclient_sent {
+	int rc;                       /* 0 stored; MQ_EREFUSED etc: see err */
+	int status;                   /* response code: 0, or stored with less than asked: 10 flush, 11 no slave, 12 slave */
+	struct mq_error err;
+	struct mqclient_queue queue;
+	int64_t queue_off;
+	struct mq_str offset_id;      /* a batch: comma-separated */
+	struct mq_str uniq_key;       /* the client's message id; of the first in a batch */
+	size_t n;                     /* messages in this send */
+};
+typedef void mqclient_sent_cb(void *arg, const struct mqclient_sent *r);
+
+/* Send n messages to one topic (n > 1: as one batch to one queue).  Everything is copied.  UNIQ_KEY and WAIT are added
+ * where absent.  The callback comes exactly once, never before this returns.  Returns 0, or a negative code with nothing
+ * queued (MQ_EINVAL: name, properties; MQ_ETOOBIG). */
+MQ_API int mqclient_send(struct mqclient *c, const struct mq_message *m, size_t n, const struct mqclient_send_opt *opt,
+                         mqclient_sent_cb *cb, void *arg, struct mq_error *err);
+
+/* A new unique message id, 32 upper-case hex characters and NUL. */
+MQ_API void mqclient_new_id(struct mqclient *c, char out[MQ_ID_TEXT]);
+
+/* ---- Receiving -------------------------------------------------------------------------------------------------------- */
+
+struct mqclient_consumer;
+
+enum mqclient_start { MQCLIENT_END, MQCLIENT_BEGIN, MQCLIENT_STORED, MQCLIENT_AT_OFFSET, MQCLIENT_AT_TIME, MQCLIENT_LAST_N };
+
+struct mqclient_consume_opt {
+	const char *group;            /* NULL = look only: no heartbeat, every queue, nothing committed */
+	bool broadcast;
+	const struct mq_str *topics;
+	size_t ntopics;
+	const char *filter;           /* "*", "A||B", or SQL92 with sql = true */
+	bool sql;
+	enum mqclient_start start;    /* STORED: where the group stands; a new group as the peer: end, or 0 on a young topic */
+	int64_t start_value;          /* offset, ms, or N */
+	struct mqclient_queue queue;  /* broker != NULL: this queue only */
+	bool stop_at_end;             /* tell `ended` when each queue reached what was its end at the start */
+	int32_t window;               /* messages handed out and not settled, per queue; 0 = 1000 */
+	int32_t batch;                /* messages per pull; 0 = 32 */
+};
+
+/* Callbacks of a consumer. */
+struct mqclient_consume_ops {
+	/* A message.  `body` is in plain form.  Messages of a queue come in order.  It counts as handed out until
+	 * mqclient_settle() says what became of it.  m and body are good until the callback returns. */
+	void (*message)(void *arg, const struct mq_message *m, struct mq_str body, const struct mqclient_queue *q);
+	/* Queues came or went (group members changed); what is unsettled in a lost queue will be delivered to another member. */
+	void (*assigned)(void *arg, struct mq_str topic, const struct mqclient_queue *q, size_t n);
+	/* stop_at_end: everything that was there has been handed out. */
+	void (*ended)(void *arg);
+	/* Trouble that goes on (broker away, offset moved): for a line on stderr.  fatal: nothing more will come. */
+	void (*trouble)(void *arg, const struct mq_error *err, bool fatal);
+};
+
+MQ_API int mqclient_consume(struct mqclient *c, struct mqclient_consumer **k, const struct mqclient_consume_opt *opt,
+                            const struct mqclient_consume_ops *ops, void *arg, struct mq_error *err);
+
+/* Say that the message at (topic, queue, offset) is done: with commit the group's offset may move past it, as soon as all before
+ * it in its queue are settled too.  Without commit it is handed back: the group's offset stays before it. */
+MQ_API void mqclient_settle(struct mqclient_consumer *k, struct mq_str topic, const struct mqclient_queue *q, int64_t queue_off,
+                            bool commit);
+
+/* Send offsets that moved now.  They are sent every 5 s and at free anyhow. */
+MQ_API void mqclient_commit(struct mqclient_consumer *k);
+
+/* Stop and start the flow of messages (a slow reader of stdout). */
+MQ_API void mqclient_pause(struct mqclient_consumer *k, bool on);
+
+/* Queues, where they stand and their ends: `cb` for each.  lag = max - next. */
+struct mqclient_progress {
+	struct mq_str topic;
+	struct mqclient_queue queue;
+	int64_t min_off, max_off, next_off, committed_off;
+};
+MQ_API void mqclient_progress(struct mqclient_consumer *k, void (*cb)(void *arg, const struct mqclient_progress *p), void *arg);
+
+/* Commit what is settled, wait for the answers at most timeout_ms, leave the group, free. Not from a callback.
+ * Returns 0, or why an offset could not be stored. */
+MQ_API int mqclient_consumer_free(struct mqclient_consumer *k, int timeout_ms, struct mq_error *err);
+
+/* ---- Asking ------------------------------------------------------------------------------------------------------------ */
+
+/* A header field.  Values travel as text. */
+struct mqclient_field {
+	const char *name;
+	struct mq_str value;
+};
+
+struct mqclient_answer {
+	int rc;                       /* 0: an answer came, whatever its code */
+	int code;                     /* response code */
+	struct mq_str remark, body;
+	const struct mqclient_field *fields;
+	size_t nfields;
+	struct mq_error err;
+};
+typedef void mqclient_answer_cb(void *arg, const struct mqclient_answer *a);
+
+/* Send request `code` to `to`: "host:port", or NULL for a name server (the next one on failure). */
+MQ_API int mqclient_ask(struct mqclient *c, const char *to, int code, const struct mqclient_field *fields, size_t nfields,
+                        struct mq_str body, int32_t timeout_ms, mqclient_answer_cb *cb, void *arg);
+
+/* The same, waiting.  *a and its views are good until the next _wait call on this client.  Returns a->rc. */
+MQ_API int mqclient_ask_wait(struct mqclient *c, const char *to, int code, const struct mqclient_field *fields, size_t nfields,
+                             struct mq_str body, int32_t timeout_ms, struct mqclient_answer *a);
+
+/* The name servers known, "host:port" each; NULL at the end.  Lives until the next turn of the loop. */
+MQ_API const char *const *mqclient_nameservers(struct mqclient *c);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,250 @@
+/* mqstore.h: a store directory: append, read, query, flush, trim.
+ *
+ * PUBLIC.  One directory holds the commit log (every message of every topic, in order of arrival) and what is derived from
+ * it: a consume queue for each queue of each topic, the key index, the checkpoint.  The files are those of Apache
+ * RocketMQ 5.2.0, byte for byte (mqstore(5)): either program opens the directory that the other has left.
+ *
+ * Caveats, first those that hurt:
+ *   - A message that mqstore_append() took is readable at once and survives the death of the process, but is on the disk
+ *     only after a flush that covers it (mqstore_flush_*).  A power cut before that may lose it; it never leaves half of it.
+ *   - After a flush has failed the store takes no more writes until it is opened again (MQ_EBROKEN): the kernel may have
+ *     dropped the dirty pages, and trying again would only look like success.
+ *   - One process writes.  A second mqstore_open() for writing gets MQ_EBUSY.  Read-only opens change not one byte, need no
+ *     lock, and may run beside a writer (ours or the Java broker); they see what was there when opened, and more after
+ *     mqstore_refresh().
+ *
+ * Threads: a handle belongs to one thread.  Only mqstore_flush_run() may be called from another.
+ * Pointers into the store (records) are good until the caller returns to its event loop, or until the next call of
+ * mqstore_trim(), mqstore_refresh(), mqstore_close() on the handle: nothing else unmaps.
+ * Functions return 0 or a negative code (mq.h); `err`, where there is one, may be NULL. */
+#ifndef MQSTORE_H
+#define MQSTORE_H
+
+#include <mq.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct mqstore;
+struct mqstore_queue; /* one queue of one topic; lives as long as the handle unless its topic is deleted */
+
+/* ---- Opening --------------------------------------------------------------------------------------------------------- */
+
+/* Zeroed, then mqstore_defaults(), then what differs.  Names in brackets are the keys of broker.conf. */
+struct mqstore_opt {
+	const char *dir;              /* root [storePathRootDir]; borrowed during open */
+	const char *log_dir;          /* commit log [storePathCommitLog]; NULL = dir/commitlog */
+	bool read_only;
+	bool adopt_sizes;             /* take segment sizes from the files that exist rather than fail with MQ_EMISMATCH */
+	int64_t log_segment_bytes;    /* [mappedFileSizeCommitLog] 1 GiB */
+	int64_t queue_segment_bytes;  /* [mappedFileSizeConsumeQueue] 6,000,000; rounded up to a multiple of 20 */
+	int32_t index_slots;          /* [maxHashSlotNum] 5,000,000 */
+	int32_t index_entries;        /* [maxIndexNum] 20,000,000 */
+	bool index_enable;            /* [messageIndexEnable] true */
+	bool index_safe;              /* [messageIndexSafe] false */
+	bool check_crc;               /* [checkCRCOnRecover] true */
+	int32_t max_body_bytes;       /* [maxMessageSize] 4 MiB */
+	int64_t max_total_bytes;      /* [maxStoreBytes] 0 = no limit: oldest segments go first when the log is larger */
+	int64_t min_free_bytes;       /* [minFreeBytes] 0 = use the ratios below; else appends stop below this much free space */
+	int32_t reserved_hours;       /* [fileReservedTime] 72 */
+	char delete_when[64];         /* [deleteWhen] "04" */
+	int32_t disk_max_used;        /* [diskMaxUsedSpaceRatio] 75 % */
+	int32_t disk_clean_forcibly;  /* [diskSpaceCleanForciblyRatio] 85 % */
+	int32_t disk_warning;         /* [diskSpaceWarningLevelRatio] 90 % */
+	bool clean_forcibly;          /* [cleanFileForciblyEnable] true */
+	const char *delay_levels;     /* [messageDelayLevel] "1s 5s 10s ..."; the due time in SCHEDULE_TOPIC_XXXX entries */
+	int32_t max_maps;             /* mapped consume queue files at once; 0 = a bound that fits the machine */
+};
+
+MQ_API void mqstore_defaults(struct mqstore_opt *opt);
+
+/* Open, recover, lock.  A missing directory is made (not when read_only).  After a clean stop this reads the tail only; after
+ * a crash it walks the log from the last checkpoint, cuts the first torn record and what follows, and repairs queues and
+ * index from the log.  On failure *s is NULL and err says which file and what to do; nothing needs closing.
+ * Returns 0, MQ_EBUSY, MQ_EMISMATCH, MQ_ECORRUPT, MQ_ENOTFOUND (read_only and no store there), or -errno. */
+MQ_API int mqstore_open(struct mqstore **s, const struct mqstore_opt *opt, struct mq_error *err);
+
+/* Flush everything, write the checkpoint, remove `abort`, unlock, free.  If a flush fails `abort` stays, so that the next
+ * open recovers; the handle is gone all the same.  Returns the first error. */
+MQ_API int mqstore_close(struct mqstore *s, struct mq_error *err);
+
+/* Read-only handles: look for what was written since. */
+MQ_API int mqstore_refresh(struct mqstore *s);
+
+/* ---- Queues ---------------------------------------------------------------------------------------------------------- */
+
+/* The queue, or NULL if it has never held a message.  With `create` it comes into being in memory (its directory with the
+ * first message) and NULL means out of bounds: queue_id < 0 or a name that mq_check_topic() refuses. */
+MQ_API struct mqstore_queue *mqstore_queue(struct mqstore *s, struct mq_str topic, int32_t queue_id, bool create);
+
+MQ_API int64_t mqstore_queue_min(const struct mqstore_queue *q);   /* first readable offset */
+MQ_API int64_t mqstore_queue_max(const struct mqstore_queue *q);   /* next offset to be given */
+MQ_API struct mq_str mqstore_queue_topic(const struct mqstore_queue *q);
+MQ_API int32_t mqstore_queue_id(const struct mqstore_queue *q);
+
+/* Every queue that exists, in no order.  Stops when cb returns non-zero and returns that. */
+typedef int mqstore_queue_cb(void *arg, struct mqstore_queue *q);
+MQ_API int mqstore_each_queue(struct mqstore *s, mqstore_queue_cb *cb, void *arg);
+
+/* Called inside mqstore_append() for each new entry of a queue for which mqstore_queue_watch(q, true) was said: costs
+ * nothing for queues that nobody waits on.  The callback may read the store but not append. */
+typedef void mqstore_arrival_cb(void *arg, struct mqstore_queue *q, int64_t queue_off, int64_t tags_code,
+                                struct mq_str props);
+MQ_API void mqstore_on_arrival(struct mqstore *s, mqstore_arrival_cb *cb, void *arg);
+MQ_API void mqstore_queue_watch(struct mqstore_queue *q, bool on);
+
+/* Remove a topic's consume queues (files too).  Handles of its queues are dead afterwards. */
+MQ_API int mqstore_delete_topic(struct mqstore *s, struct mq_str topic, struct mq_error *err);
+
+/* ---- Appending ------------------------------------------------------------------------------------------------------- */
+
+/* What is appended; all views borrowed and copied.  Properties are given in up to three pieces that are written one after the
+ * other; a piece that is not last and does not end with 0x02 gets one.  If `keys`, `uniq_key`, `tags` are known to the
+ * caller it sets parsed = true and the views, which spares a scan of the properties. */
+struct mqstore_record {
+	struct mqstore_queue *queue;
+	struct mq_str body;
+	struct mq_str props[3];
+	int32_t flag, sys_flag, reconsume_times;
+	int64_t born_ms, prepared_off;
+	struct mq_host born_host, store_host;
+	bool parsed;
+	struct mq_str uniq_key, keys, tags;
+	int32_t delay_level;          /* property DELAY, when parsed; else found in props */
+};
+
+struct mqstore_place {
+	int64_t log_off;              /* of the record */
+	int64_t queue_off;
+	int64_t store_ms;
+	int64_t end_off;              /* log offset behind the record: flushed when mqstore_flushed() >= end_off */
+	int32_t size;
+};
+
+/* Append `n` records as one: all in one segment, consecutive offsets per queue, or none.  `place` has room for n.
+ * Derives queue entries and index, and calls the arrival callback, before it returns.
+ * Returns 0, MQ_ETOOBIG (body, properties or the whole; err names size and limit), MQ_EFULL, MQ_EREADONLY, MQ_EBROKEN, or
+ * -errno.  A refused record uses up no offset. */
+MQ_API int mqstore_append(struct mqstore *s, const struct mqstore_record *r, size_t n, struct mqstore_place *place,
+                          struct mq_error *err);
+
+/* ---- Flushing -------------------------------------------------------------------------------------------------------- */
+
+MQ_API int64_t mqstore_log_min(const struct mqstore *s);
+MQ_API int64_t mqstore_log_max(const struct mqstore *s);
+MQ_API int64_t mqstore_flushed(const struct mqstore *s);     /* the log is on the disk up to here */
+
+/* Group commit off the loop, in three steps.  begin (owner thread): take note of what is dirty; returns 0, or
+ * MQ_ENOTFOUND if there is nothing to do.  run (any thread, no lock needed, may block for long).  end (owner thread):
+ * mqstore_flushed() moves; returns 0 or the failure, after which the store is MQ_EBROKEN.  One job at a time; the caller
+ * owns `job` from begin to end.  With `all` queues, index and checkpoint too, else the log alone. */
+struct mqstore_flush {
+	void *impl;
+};
+MQ_API int mqstore_flush_begin(struct mqstore *s, bool all, struct mqstore_flush *job);
+MQ_API void mqstore_flush_run(struct mqstore_flush *job);
+MQ_API int mqstore_flush_end(struct mqstore *s, struct mqstore_flush *job, struct mq_error *err);
+
+/* All three, here and now. */
+MQ_API int mqstore_flush(struct mqstore *s, struct mq_error *err);
+
+/* Work that is better done ahead or behind: make the next segment, write the index, reserve disk space.  Call when idle and
+ * at least once a second; returns true if there is more to do soon. */
+MQ_API bool mqstore_tend(struct mqstore *s);
+
+/* ---- Reading --------------------------------------------------------------------------------------------------------- */
+
+enum mqstore_status {
+	MQSTORE_FOUND,
+	MQSTORE_NO_MATCHED_MESSAGE,
+	MQSTORE_MESSAGE_WAS_REMOVING,
+	MQSTORE_OFFSET_FOUND_NULL,
+	MQSTORE_OFFSET_OVERFLOW_BADLY,
+	MQSTORE_OFFSET_OVERFLOW_ONE,
+	MQSTORE_OFFSET_TOO_SMALL,
+	MQSTORE_NO_MATCHED_LOGIC_QUEUE,
+	MQSTORE_NO_MESSAGE_IN_QUEUE,
+};
+MQ_API const char *mqstore_status_name(enum mqstore_status st); /* "FOUND", as the peer's remark has it */
+
+/* Decide by entry (record = NULL, cheap) and then by record.  Return true to keep. */
+typedef bool mqstore_filter_cb(void *arg, int64_t tags_code, const struct mq_str *record);
+
+struct mqstore_get_opt {
+	int32_t max_messages;         /* > 0 */
+	int32_t max_bytes;            /* soft: at least one message is returned */
+	mqstore_filter_cb *filter;    /* NULL = all */
+	void *filter_arg;
+};
+
+#define MQSTORE_GET_MAX 1024
+struct mqstore_result {
+	enum mqstore_status status;
+	int64_t next_off, min_off, max_off;
+	int32_t n;                    /* records */
+	int64_t bytes;                /* their sum */
+	struct mq_str record[MQSTORE_GET_MAX]; /* views into the log */
+	bool far_behind;              /* beyond the part of the log that is expected in memory */
+};
+
+/* Read from queue offset `off` on, with the statuses and limits of reference/store.md 11.  q may be NULL (unknown queue).
+ * Never blocks but for a page that is not in memory.  Always returns 0 or -errno. */
+MQ_API int mqstore_get(struct mqstore *s, struct mqstore_queue *q, int64_t off, const struct mqstore_get_opt *opt,
+                       struct mqstore_result *res);
+
+/* One record at a log offset; checks that a whole record starts there.  Returns 0, MQ_ENOTFOUND. */
+MQ_API int mqstore_at(struct mqstore *s, int64_t log_off, struct mq_str *record);
+
+/* One queue entry.  Returns 0, MQ_ENOTFOUND. */
+struct mqstore_entry {
+	int64_t log_off;
+	int32_t size;
+	int64_t tags_code;
+};
+MQ_API int mqstore_entry(struct mqstore_queue *q, int64_t off, struct mqstore_entry *e);
+
+/* Offset by time: with upper = false the first whose store time >= ms, else the last <= ms; clamped into [min, max]. */
+MQ_API int64_t mqstore_search_time(struct mqstore *s, struct mqstore_queue *q, int64_t ms, bool upper);
+
+/* Store time of the record at queue offset off, or -1. */
+MQ_API int64_t mqstore_time_at(struct mqstore *s, struct mqstore_queue *q, int64_t off);
+
+/* Log offsets of messages with this key (KEYS word or unique id) stored in [begin_ms, end_ms], oldest first, at most max
+ * (the newest are kept).  Different keys with one hash are told apart.  Returns the number found; *last_ms and *last_off
+ * say how far the index reaches (may be NULL). */
+MQ_API int mqstore_query(struct mqstore *s, struct mq_str topic, struct mq_str key, int max, int64_t begin_ms,
+                         int64_t end_ms, int64_t *log_off, int64_t *last_ms, int64_t *last_off);
+
+/* Walk the log from `off` (0 = start), record by record.  Stops at the end, or when cb returns non-zero. */
+typedef int mqstore_walk_cb(void *arg, int64_t log_off, struct mq_str record);
+MQ_API int mqstore_walk(struct mqstore *s, int64_t off, mqstore_walk_cb *cb, void *arg, struct mq_error *err);
+
+/* ---- Retention ------------------------------------------------------------------------------------------------------- */
+
+/* Remove what may go (reference/store.md 13 and the limits in bytes), and set or clear "disk full".  now_ms is wall time.
+ * With `force` segments past their time go at any hour.  Call every 10 s. */
+MQ_API int mqstore_trim(struct mqstore *s, int64_t now_ms, bool force, struct mq_error *err);
+
+/* Remove consume queues whose last entry lies below the log's start (not those of system topics). */
+MQ_API int mqstore_clean_queues(struct mqstore *s, struct mq_error *err);
+
+/* ---- Looking at ------------------------------------------------------------------------------------------------------ */
+
+struct mqstore_stat {
+	int64_t log_min, log_max, log_flushed;
+	int64_t log_bytes, queue_bytes, index_bytes;
+	int64_t queues, segments;
+	int64_t earliest_ms;          /* store time of the first record, -1 if none */
+	double log_disk_used, queue_disk_used; /* 0..1 of their partitions */
+	int64_t disk_total, disk_free;
+	int64_t appended, refused;    /* messages since open */
+	bool disk_full, broken, recovered; /* recovered: the last stop was not clean */
+	char why_not_writable[300];   /* path, used, free, limit and the key to change; "" if writable */
+};
+MQ_API void mqstore_stat(struct mqstore *s, struct mqstore_stat *st);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,65 @@
+/* conn.h: one connection: bytes in, frames out, answers back.
+ *
+ * Reading goes into one growing buffer per connection; every whole frame in it is parsed in place and handed up before the next
+ * read.  What is written is gathered in the connection's out buffer during a loop turn and leaves in one write when the
+ * turn's input is used up (or, for answers that come later, at the end of that turn).
+ * A peer that does not read: beyond CONN_OUT_PAUSE unread bytes we stop reading from it, beyond CONN_OUT_MAX it is dropped.
+ *
+ * A conn is reference counted: conn_ref() while an answer may come later; the owner's `closed` is called once, on the loop,
+ * when the connection is gone; after that conn_alive() is false and what is written goes nowhere.  All on the loop's thread. */
+#ifndef NET_CONN_H
+#define NET_CONN_H
+
+#include "../codec/frame.h"
+#include <uv.h>
+
+enum { CONN_OUT_PAUSE = 8 * 1024 * 1024, CONN_OUT_MAX = 256 * 1024 * 1024, CONN_IN_KEEP = 64 * 1024 };
+
+struct conn;
+
+/* What the owner does with a connection. */
+struct conn_ops {
+	/* A request.  f and its views are good until return.  Returning non-zero closes the connection. */
+	int (*request)(struct conn *c, struct frame *f);
+	void (*opened)(struct conn *c);                 /* accepted, or connected; may be NULL */
+	void (*closed)(struct conn *c, int why);        /* why: 0 the peer or we closed in order; may be NULL */
+};
+
+/* Fields for the owner. */
+struct conn_public {
+	void *owner;                /* as given to listen / dial */
+	void *user;                 /* the owner's, e.g. its client record */
+	struct mq_host peer, local; /* len 0 on a Unix socket */
+	int64_t last_read_ms, last_write_ms; /* monotonic */
+};
+struct conn_public *conn_public(struct conn *c);
+
+void conn_ref(struct conn *c);
+void conn_unref(struct conn *c);
+bool conn_alive(const struct conn *c);
+void conn_close(struct conn *c);                        /* at once; what is not written is lost */
+void conn_close_after_write(struct conn *c);
+const char *conn_name(struct conn *c);                  /* "1.2.3.4:567" or "unix"; lives as long as c */
+
+/* The out buffer: append whole frames to it (frame_answer() etc.); never NULL, also when not alive.  Bytes leave at the end of
+ * the turn: conn_kick() when written outside of a request callback. */
+struct buf *conn_out(struct conn *c);
+void conn_kick(struct conn *c);
+size_t conn_unsent(const struct conn *c);
+/* Called when all that was written has left; for senders that stream. NULL = off. */
+void conn_on_drain(struct conn *c, void (*cb)(struct conn *c));
+
+/* Our own requests over a connection (also server to client).  The answer is matched by opaque.  Exactly one callback: answer,
+ * or rc MQ_ETIMEOUT / MQ_ECLOSED with f == NULL. */
+typedef void conn_answer_cb(void *arg, int rc, struct frame *f);
+/* Starts a request frame in the out buffer; the caller adds fields and ends it with frame_end(), then conn_kick().
+ * cb == NULL: oneway. */
+void conn_call(struct conn *c, struct frame_out *o, int32_t code, int type, int timeout_ms, conn_answer_cb *cb, void *arg);
+int conn_calls_open(const struct conn *c);
+
+/* Connect to "host:port" (names are resolved), "[v6]:port" or "unix:PATH".  opened or closed follows; never before return.
+ * Returns the conn (one reference, dropped after `closed`) or NULL with e. */
+struct conn *conn_dial(uv_loop_t *loop, const char *addr, int timeout_ms, const struct conn_ops *ops, void *owner,
+                       struct mq_error *e);
+
+#endif
