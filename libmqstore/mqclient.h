@@ -192,6 +192,10 @@ MQ_API int mqclient_ask(struct mqclient *c, const char *to, int code, const stru
 MQ_API int mqclient_ask_wait(struct mqclient *c, const char *to, int code, const struct mqclient_field *fields, size_t nfields,
                              struct mq_str body, int32_t timeout_ms, struct mqclient_answer *a);
 
+/* The JSON of the peer (fastjson: bare numeric keys, objects as keys) in strict form; an object used as key becomes the string of
+ * its text.  NUL-terminated, the caller frees it; NULL if it is no JSON at all. */
+MQ_API char *mqclient_strict_json(struct mq_str text, struct mq_error *err);
+
 /* The name servers known, "host:port" each; NULL at the end.  Lives until the next turn of the loop. */
 MQ_API const char *const *mqclient_nameservers(struct mqclient *c);
 

@@ -1,0 +1,34 @@
+/* command.h: the commands of mq-admin.
+ *
+ * To add one: (1) a function `int admin_NAME(struct admin *a)` in the file of its noun, (2) its options and its row in that file's
+ * table (the first option table above the function), (3) a section in man/mq-admin.1, (4) a test in tests/mq-admin.bats.
+ * Names and options are those of the peer's mqadmin. */
+#ifndef ADMIN_COMMAND_H
+#define ADMIN_COMMAND_H
+
+#include <mq.h>
+
+struct admin;
+
+struct command_opt {
+	char letter;            /* 0 = long only */
+	const char *name;
+	const char *meta;       /* what the argument is; NULL = none is taken */
+	bool required;
+	const char *help;
+};
+
+enum { COMMAND_CLUSTER = 1, COMMAND_STORE = 2 /* also works on store:DIR */ };
+
+struct command {
+	const char *name;
+	const struct command_opt *opts; /* ended by an all-zero row */
+	int (*run)(struct admin *a);    /* exit status */
+	int where;
+	const char *help;
+};
+
+/* One table a noun, ended by an all-zero row. */
+extern const struct command topic_commands[], group_commands[], broker_commands[], cluster_commands[], message_commands[];
+
+#endif
