@@ -60,7 +60,9 @@ void header_encode(const struct header_desc *d, const void *h, bool alias, struc
 	F(i32, queueId, "queueId", NULL, REQUIRED, 0) \
 	F(i64, queueOffset, "queueOffset", NULL, REQUIRED, 0) \
 	F(str, transactionId, "transactionId", NULL, OPTIONAL, 0) \
-	F(str, batchUniqId, "batchUniqId", NULL, OPTIONAL, 0)
+	F(str, batchUniqId, "batchUniqId", NULL, OPTIONAL, 0) \
+	F(str, region, "MSG_REGION", NULL, OPTIONAL, 0) \
+	F(str, trace, "TRACE_ON", NULL, OPTIONAL, 0)
 
 #define PULL_HEADER(F) \
 	F(str, consumerGroup, "consumerGroup", NULL, REQUIRED, 0) \
@@ -93,10 +95,9 @@ void header_encode(const struct header_desc *d, const void *h, bool alias, struc
 	struct NAME { uint64_t present; LIST(HEADER_STRUCT_FIELD) }; \
 	extern const struct header_desc NAME##_desc;
 
-HEADER_DECLARE(SEND_HEADER, send_header)
-HEADER_DECLARE(SEND_ANSWER, send_answer)
-HEADER_DECLARE(PULL_HEADER, pull_header)
-HEADER_DECLARE(PULL_ANSWER, pull_answer)
+#define HEADER_HOT_ALL(H) \
+	H(SEND_HEADER, send_header) H(SEND_ANSWER, send_answer) H(PULL_HEADER, pull_header) H(PULL_ANSWER, pull_answer)
+HEADER_HOT_ALL(HEADER_DECLARE)
 
 /* The headers of all other requests are declared in the same way, by noun. */
 #include "header_client.h"
