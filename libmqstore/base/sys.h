@@ -20,6 +20,7 @@ struct sys_ops {
 	int (*fsync)(int fd);
 	int (*msync)(void *p, size_t n);
 	int (*rename)(const char *from, const char *to);
+	int (*link)(const char *from, const char *to);
 	int (*unlink)(const char *path);
 	int (*rmdir)(const char *path);
 	int (*mkdir)(const char *path, mode_t mode);
