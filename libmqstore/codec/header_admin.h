@@ -7,152 +7,152 @@
 /* ---- Topics ------------------------------------------------------------------------------------------------------------ */
 
 /* attributes: "+key=value,-key".  topicFilterType: SINGLE_TAG, MULTI_TAG. */
-#define CREATE_TOPIC_HEADER(F) /* 17 */ \
-	F(str, topic, "topic", NULL, REQUIRED, 0) \
-	F(str, defaultTopic, "defaultTopic", NULL, OPTIONAL, 0) \
-	F(i32, readQueueNums, "readQueueNums", NULL, REQUIRED, 0) \
-	F(i32, writeQueueNums, "writeQueueNums", NULL, REQUIRED, 0) \
-	F(i32, perm, "perm", NULL, REQUIRED, 0) \
-	F(str, topicFilterType, "topicFilterType", NULL, OPTIONAL, 0) \
-	F(i32, topicSysFlag, "topicSysFlag", NULL, OPTIONAL, 0) \
-	F(boolean, order, "order", NULL, OPTIONAL, 0) \
-	F(str, attributes, "attributes", NULL, OPTIONAL, 0) \
-	F(boolean, force, "force", NULL, OPTIONAL, 0)
+#define CREATE_TOPIC_HEADER(F, T) /* 17 */ \
+	F(T, str, topic, "topic", NULL, REQUIRED, 0) \
+	F(T, str, defaultTopic, "defaultTopic", NULL, OPTIONAL, 0) \
+	F(T, i32, readQueueNums, "readQueueNums", NULL, REQUIRED, 0) \
+	F(T, i32, writeQueueNums, "writeQueueNums", NULL, REQUIRED, 0) \
+	F(T, i32, perm, "perm", NULL, REQUIRED, 0) \
+	F(T, str, topicFilterType, "topicFilterType", NULL, OPTIONAL, 0) \
+	F(T, i32, topicSysFlag, "topicSysFlag", NULL, OPTIONAL, 0) \
+	F(T, boolean, order, "order", NULL, OPTIONAL, 0) \
+	F(T, str, attributes, "attributes", NULL, OPTIONAL, 0) \
+	F(T, boolean, force, "force", NULL, OPTIONAL, 0)
 
-#define DELETE_TOPIC_HEADER(F) /* 215 */ \
-	F(str, topic, "topic", NULL, REQUIRED, 0)
+#define DELETE_TOPIC_HEADER(F, T) /* 215 */ \
+	F(T, str, topic, "topic", NULL, REQUIRED, 0)
 
-#define TOPIC_CONFIG_HEADER(F) /* 351; lo: false = the physical topic only */ \
-	F(str, topic, "topic", NULL, REQUIRED, 0) \
-	F(boolean, lo, "lo", NULL, OPTIONAL, 0)
+#define TOPIC_CONFIG_HEADER(F, T) /* 351; lo: false = the physical topic only */ \
+	F(T, str, topic, "topic", NULL, REQUIRED, 0) \
+	F(T, boolean, lo, "lo", NULL, OPTIONAL, 0)
 
-#define TOPIC_STATS_HEADER(F) /* 202 */ \
-	F(str, topic, "topic", NULL, REQUIRED, 0)
+#define TOPIC_STATS_HEADER(F, T) /* 202 */ \
+	F(T, str, topic, "topic", NULL, REQUIRED, 0)
 
-#define TOPIC_GROUPS_HEADER(F) /* 300: who consumes a topic */ \
-	F(str, topic, "topic", NULL, REQUIRED, 0)
+#define TOPIC_GROUPS_HEADER(F, T) /* 300: who consumes a topic */ \
+	F(T, str, topic, "topic", NULL, REQUIRED, 0)
 
-#define CONSUME_QUEUE_HEADER(F) /* 321 */ \
-	F(str, topic, "topic", NULL, REQUIRED, 0) \
-	F(i32, queueId, "queueId", NULL, OPTIONAL, 0) \
-	F(i64, index, "index", NULL, OPTIONAL, 0) \
-	F(i32, count, "count", NULL, OPTIONAL, 0) \
-	F(str, consumerGroup, "consumerGroup", NULL, OPTIONAL, 0)
+#define CONSUME_QUEUE_HEADER(F, T) /* 321 */ \
+	F(T, str, topic, "topic", NULL, REQUIRED, 0) \
+	F(T, i32, queueId, "queueId", NULL, OPTIONAL, 0) \
+	F(T, i64, index, "index", NULL, OPTIONAL, 0) \
+	F(T, i32, count, "count", NULL, OPTIONAL, 0) \
+	F(T, str, consumerGroup, "consumerGroup", NULL, OPTIONAL, 0)
 
 /* ---- Groups ------------------------------------------------------------------------------------------------------------ */
 
-#define CONSUMER_CONNECTION_HEADER(F) /* 203 */ \
-	F(str, consumerGroup, "consumerGroup", NULL, REQUIRED, 0)
+#define CONSUMER_CONNECTION_HEADER(F, T) /* 203 */ \
+	F(T, str, consumerGroup, "consumerGroup", NULL, REQUIRED, 0)
 
-#define PRODUCER_CONNECTION_HEADER(F) /* 204 */ \
-	F(str, producerGroup, "producerGroup", NULL, REQUIRED, 0)
+#define PRODUCER_CONNECTION_HEADER(F, T) /* 204 */ \
+	F(T, str, producerGroup, "producerGroup", NULL, REQUIRED, 0)
 
-#define DELETE_GROUP_HEADER(F) /* 207 */ \
-	F(str, groupName, "groupName", NULL, REQUIRED, 0) \
-	F(boolean, cleanOffset, "cleanOffset", NULL, OPTIONAL, 0)
+#define DELETE_GROUP_HEADER(F, T) /* 207 */ \
+	F(T, str, groupName, "groupName", NULL, REQUIRED, 0) \
+	F(T, boolean, cleanOffset, "cleanOffset", NULL, OPTIONAL, 0)
 
-#define CONSUME_STATS_HEADER(F) /* 208 */ \
-	F(str, consumerGroup, "consumerGroup", NULL, REQUIRED, 0) \
-	F(str, topic, "topic", NULL, OPTIONAL, 0)
+#define CONSUME_STATS_HEADER(F, T) /* 208 */ \
+	F(T, str, consumerGroup, "consumerGroup", NULL, REQUIRED, 0) \
+	F(T, str, topic, "topic", NULL, OPTIONAL, 0)
 
-#define BROKER_CONSUME_STATS_HEADER(F) /* 317 */ \
-	F(boolean, isOrder, "isOrder", NULL, OPTIONAL, 0)
+#define BROKER_CONSUME_STATS_HEADER(F, T) /* 317 */ \
+	F(T, boolean, isOrder, "isOrder", NULL, OPTIONAL, 0)
 
-#define GROUP_CONFIG_HEADER(F) /* 352 */ \
-	F(str, group, "group", NULL, REQUIRED, 0)
+#define GROUP_CONFIG_HEADER(F, T) /* 352 */ \
+	F(T, str, group, "group", NULL, REQUIRED, 0)
 
-#define GROUP_FORBIDDEN_HEADER(F) /* 353; without `readable` it only asks */ \
-	F(str, group, "group", NULL, REQUIRED, 0) \
-	F(str, topic, "topic", NULL, REQUIRED, 0) \
-	F(boolean, readable, "readable", NULL, OPTIONAL, 0)
+#define GROUP_FORBIDDEN_HEADER(F, T) /* 353; without `readable` it only asks */ \
+	F(T, str, group, "group", NULL, REQUIRED, 0) \
+	F(T, str, topic, "topic", NULL, REQUIRED, 0) \
+	F(T, boolean, readable, "readable", NULL, OPTIONAL, 0)
 
-#define GROUP_TOPICS_HEADER(F) /* 343: which topics a group consumes */ \
-	F(str, group, "group", NULL, REQUIRED, 0)
+#define GROUP_TOPICS_HEADER(F, T) /* 343: which topics a group consumes */ \
+	F(T, str, group, "group", NULL, REQUIRED, 0)
 
-#define GROUP_SUBSCRIPTION_HEADER(F) /* 345 */ \
-	F(str, group, "group", NULL, REQUIRED, 0) \
-	F(str, topic, "topic", NULL, OPTIONAL, 0)
+#define GROUP_SUBSCRIPTION_HEADER(F, T) /* 345 */ \
+	F(T, str, group, "group", NULL, REQUIRED, 0) \
+	F(T, str, topic, "topic", NULL, OPTIONAL, 0)
 
-#define CONSUME_SPAN_HEADER(F) /* 303 */ \
-	F(str, topic, "topic", NULL, REQUIRED, 0) \
-	F(str, group, "group", NULL, REQUIRED, 0)
+#define CONSUME_SPAN_HEADER(F, T) /* 303 */ \
+	F(T, str, topic, "topic", NULL, REQUIRED, 0) \
+	F(T, str, group, "group", NULL, REQUIRED, 0)
 
-#define CORRECTION_OFFSET_HEADER(F) /* 308 */ \
-	F(str, filterGroups, "filterGroups", NULL, OPTIONAL, 0) \
-	F(str, compareGroup, "compareGroup", NULL, REQUIRED, 0) \
-	F(str, topic, "topic", NULL, REQUIRED, 0)
+#define CORRECTION_OFFSET_HEADER(F, T) /* 308 */ \
+	F(T, str, filterGroups, "filterGroups", NULL, OPTIONAL, 0) \
+	F(T, str, compareGroup, "compareGroup", NULL, REQUIRED, 0) \
+	F(T, str, topic, "topic", NULL, REQUIRED, 0)
 
-#define RESET_OFFSET_HEADER(F) /* 222 */ \
-	F(str, topic, "topic", NULL, REQUIRED, 0) \
-	F(str, group, "group", NULL, REQUIRED, 0) \
-	F(i32, queueId, "queueId", NULL, OPTIONAL, -1) \
-	F(i64, offset, "offset", NULL, OPTIONAL, -1) \
-	F(i64, timestamp, "timestamp", NULL, REQUIRED, 0) \
-	F(boolean, isForce, "isForce", NULL, OPTIONAL, 0)
+#define RESET_OFFSET_HEADER(F, T) /* 222 */ \
+	F(T, str, topic, "topic", NULL, REQUIRED, 0) \
+	F(T, str, group, "group", NULL, REQUIRED, 0) \
+	F(T, i32, queueId, "queueId", NULL, OPTIONAL, -1) \
+	F(T, i64, offset, "offset", NULL, OPTIONAL, -1) \
+	F(T, i64, timestamp, "timestamp", NULL, REQUIRED, 0) \
+	F(T, boolean, isForce, "isForce", NULL, OPTIONAL, 0)
 
-#define CONSUMER_STATUS_HEADER(F) /* 223 */ \
-	F(str, topic, "topic", NULL, REQUIRED, 0) \
-	F(str, group, "group", NULL, REQUIRED, 0) \
-	F(str, clientAddr, "clientAddr", NULL, OPTIONAL, 0)
+#define CONSUMER_STATUS_HEADER(F, T) /* 223 */ \
+	F(T, str, topic, "topic", NULL, REQUIRED, 0) \
+	F(T, str, group, "group", NULL, REQUIRED, 0) \
+	F(T, str, clientAddr, "clientAddr", NULL, OPTIONAL, 0)
 
-#define CLONE_OFFSET_HEADER(F) /* 314 */ \
-	F(str, srcGroup, "srcGroup", NULL, REQUIRED, 0) \
-	F(str, destGroup, "destGroup", NULL, REQUIRED, 0) \
-	F(str, topic, "topic", NULL, OPTIONAL, 0) \
-	F(boolean, offline, "offline", NULL, OPTIONAL, 0)
+#define CLONE_OFFSET_HEADER(F, T) /* 314 */ \
+	F(T, str, srcGroup, "srcGroup", NULL, REQUIRED, 0) \
+	F(T, str, destGroup, "destGroup", NULL, REQUIRED, 0) \
+	F(T, str, topic, "topic", NULL, OPTIONAL, 0) \
+	F(T, boolean, offline, "offline", NULL, OPTIONAL, 0)
 
 /* ---- The broker itself ------------------------------------------------------------------------------------------------- */
 
-#define CONFIG_ANSWER(F) /* 21, 26: version is a DataVersion as JSON text */ \
-	F(str, version, "version", NULL, OPTIONAL, 0)
+#define CONFIG_ANSWER(F, T) /* 21, 26: version is a DataVersion as JSON text */ \
+	F(T, str, version, "version", NULL, OPTIONAL, 0)
 
-#define BROKER_STATS_HEADER(F) /* 315 */ \
-	F(str, statsName, "statsName", NULL, REQUIRED, 0) \
-	F(str, statsKey, "statsKey", NULL, REQUIRED, 0)
+#define BROKER_STATS_HEADER(F, T) /* 315 */ \
+	F(T, str, statsName, "statsName", NULL, REQUIRED, 0) \
+	F(T, str, statsKey, "statsKey", NULL, REQUIRED, 0)
 
-#define RESUME_CHECK_HEADER(F) /* 323 */ \
-	F(str, msgId, "msgId", NULL, REQUIRED, 0)
+#define RESUME_CHECK_HEADER(F, T) /* 323 */ \
+	F(T, str, msgId, "msgId", NULL, REQUIRED, 0)
 
-#define ACL_CONFIG_HEADER(F) /* 50; topicPerms and groupPerms: "t=PUB,u=SUB" */ \
-	F(str, accessKey, "accessKey", NULL, REQUIRED, 0) \
-	F(str, secretKey, "secretKey", NULL, OPTIONAL, 0) \
-	F(str, whiteRemoteAddress, "whiteRemoteAddress", NULL, OPTIONAL, 0) \
-	F(boolean, admin, "admin", NULL, OPTIONAL, 0) \
-	F(str, defaultTopicPerm, "defaultTopicPerm", NULL, OPTIONAL, 0) \
-	F(str, defaultGroupPerm, "defaultGroupPerm", NULL, OPTIONAL, 0) \
-	F(str, topicPerms, "topicPerms", NULL, OPTIONAL, 0) \
-	F(str, groupPerms, "groupPerms", NULL, OPTIONAL, 0)
+#define ACL_CONFIG_HEADER(F, T) /* 50; topicPerms and groupPerms: "t=PUB,u=SUB" */ \
+	F(T, str, accessKey, "accessKey", NULL, REQUIRED, 0) \
+	F(T, str, secretKey, "secretKey", NULL, OPTIONAL, 0) \
+	F(T, str, whiteRemoteAddress, "whiteRemoteAddress", NULL, OPTIONAL, 0) \
+	F(T, boolean, admin, "admin", NULL, OPTIONAL, 0) \
+	F(T, str, defaultTopicPerm, "defaultTopicPerm", NULL, OPTIONAL, 0) \
+	F(T, str, defaultGroupPerm, "defaultGroupPerm", NULL, OPTIONAL, 0) \
+	F(T, str, topicPerms, "topicPerms", NULL, OPTIONAL, 0) \
+	F(T, str, groupPerms, "groupPerms", NULL, OPTIONAL, 0)
 
-#define DELETE_ACL_HEADER(F) /* 51 */ \
-	F(str, accessKey, "accessKey", NULL, REQUIRED, 0)
+#define DELETE_ACL_HEADER(F, T) /* 51 */ \
+	F(T, str, accessKey, "accessKey", NULL, REQUIRED, 0)
 
-#define ACL_INFO_ANSWER(F) /* 52 */ \
-	F(str, version, "version", NULL, REQUIRED, 0) \
-	F(str, allAclFileVersion, "allAclFileVersion", NULL, OPTIONAL, 0) \
-	F(str, brokerName, "brokerName", NULL, REQUIRED, 0) \
-	F(str, brokerAddr, "brokerAddr", NULL, REQUIRED, 0) \
-	F(str, clusterName, "clusterName", NULL, REQUIRED, 0)
+#define ACL_INFO_ANSWER(F, T) /* 52 */ \
+	F(T, str, version, "version", NULL, REQUIRED, 0) \
+	F(T, str, allAclFileVersion, "allAclFileVersion", NULL, OPTIONAL, 0) \
+	F(T, str, brokerName, "brokerName", NULL, REQUIRED, 0) \
+	F(T, str, brokerAddr, "brokerAddr", NULL, REQUIRED, 0) \
+	F(T, str, clusterName, "clusterName", NULL, REQUIRED, 0)
 
-#define WHITE_ADDRS_HEADER(F) /* 53 */ \
-	F(str, globalWhiteAddrs, "globalWhiteAddrs", NULL, REQUIRED, 0) \
-	F(str, aclFileFullPath, "aclFileFullPath", NULL, OPTIONAL, 0)
+#define WHITE_ADDRS_HEADER(F, T) /* 53 */ \
+	F(T, str, globalWhiteAddrs, "globalWhiteAddrs", NULL, REQUIRED, 0) \
+	F(T, str, aclFileFullPath, "aclFileFullPath", NULL, OPTIONAL, 0)
 
-#define MIN_BROKER_CHANGE_HEADER(F) /* 905, name server to broker */ \
-	F(i64, minBrokerId, "minBrokerId", NULL, OPTIONAL, 0) \
-	F(str, brokerName, "brokerName", NULL, OPTIONAL, 0) \
-	F(str, minBrokerAddr, "minBrokerAddr", NULL, OPTIONAL, 0) \
-	F(str, offlineBrokerAddr, "offlineBrokerAddr", NULL, OPTIONAL, 0) \
-	F(str, haBrokerAddr, "haBrokerAddr", NULL, OPTIONAL, 0)
+#define MIN_BROKER_CHANGE_HEADER(F, T) /* 905, name server to broker */ \
+	F(T, i64, minBrokerId, "minBrokerId", NULL, OPTIONAL, 0) \
+	F(T, str, brokerName, "brokerName", NULL, OPTIONAL, 0) \
+	F(T, str, minBrokerAddr, "minBrokerAddr", NULL, OPTIONAL, 0) \
+	F(T, str, offlineBrokerAddr, "offlineBrokerAddr", NULL, OPTIONAL, 0) \
+	F(T, str, haBrokerAddr, "haBrokerAddr", NULL, OPTIONAL, 0)
 
-#define EXCHANGE_HA_HEADER(F) /* 906; all absent: a question */ \
-	F(str, masterHaAddress, "masterHaAddress", NULL, OPTIONAL, 0) \
-	F(i64, masterFlushOffset, "masterFlushOffset", NULL, OPTIONAL, 0) \
-	F(str, masterAddress, "masterAddress", NULL, OPTIONAL, 0)
+#define EXCHANGE_HA_HEADER(F, T) /* 906; all absent: a question */ \
+	F(T, str, masterHaAddress, "masterHaAddress", NULL, OPTIONAL, 0) \
+	F(T, i64, masterFlushOffset, "masterFlushOffset", NULL, OPTIONAL, 0) \
+	F(T, str, masterAddress, "masterAddress", NULL, OPTIONAL, 0)
 
-#define EXCHANGE_HA_ANSWER(F) \
-	F(str, masterHaAddress, "masterHaAddress", NULL, OPTIONAL, 0) \
-	F(i64, masterFlushOffset, "masterFlushOffset", NULL, OPTIONAL, 0) \
-	F(str, masterAddress, "masterAddress", NULL, OPTIONAL, 0)
+#define EXCHANGE_HA_ANSWER(F, T) \
+	F(T, str, masterHaAddress, "masterHaAddress", NULL, OPTIONAL, 0) \
+	F(T, i64, masterFlushOffset, "masterFlushOffset", NULL, OPTIONAL, 0) \
+	F(T, str, masterAddress, "masterAddress", NULL, OPTIONAL, 0)
 
 #define HEADER_ADMIN_ALL(H) \
 	H(CREATE_TOPIC_HEADER, create_topic_header) \

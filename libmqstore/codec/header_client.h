@@ -12,243 +12,243 @@ extern const struct header_desc none_header_desc;
 /* ---- Offsets ----------------------------------------------------------------------------------------------------------- */
 
 /* setZeroIfNotFound: absent means yes: look at the bit in `present` before telling false from absent. */
-#define QUERY_OFFSET_HEADER(F) /* 14 */ \
-	F(str, consumerGroup, "consumerGroup", NULL, REQUIRED, 0) \
-	F(str, topic, "topic", NULL, REQUIRED, 0) \
-	F(i32, queueId, "queueId", NULL, REQUIRED, 0) \
-	F(boolean, setZeroIfNotFound, "setZeroIfNotFound", NULL, OPTIONAL, 1) \
-	F(str, bname, "bname", NULL, OPTIONAL, 0)
+#define QUERY_OFFSET_HEADER(F, T) /* 14 */ \
+	F(T, str, consumerGroup, "consumerGroup", NULL, REQUIRED, 0) \
+	F(T, str, topic, "topic", NULL, REQUIRED, 0) \
+	F(T, i32, queueId, "queueId", NULL, REQUIRED, 0) \
+	F(T, boolean, setZeroIfNotFound, "setZeroIfNotFound", NULL, OPTIONAL, 1) \
+	F(T, str, bname, "bname", NULL, OPTIONAL, 0)
 
-#define QUERY_OFFSET_ANSWER(F) \
-	F(i64, offset, "offset", NULL, REQUIRED, 0)
+#define QUERY_OFFSET_ANSWER(F, T) \
+	F(T, i64, offset, "offset", NULL, REQUIRED, 0)
 
-#define UPDATE_OFFSET_HEADER(F) /* 15; clients may send -1: it means nothing */ \
-	F(str, consumerGroup, "consumerGroup", NULL, REQUIRED, 0) \
-	F(str, topic, "topic", NULL, REQUIRED, 0) \
-	F(i32, queueId, "queueId", NULL, REQUIRED, 0) \
-	F(i64, commitOffset, "commitOffset", NULL, REQUIRED, 0) \
-	F(str, bname, "bname", NULL, OPTIONAL, 0)
+#define UPDATE_OFFSET_HEADER(F, T) /* 15; clients may send -1: it means nothing */ \
+	F(T, str, consumerGroup, "consumerGroup", NULL, REQUIRED, 0) \
+	F(T, str, topic, "topic", NULL, REQUIRED, 0) \
+	F(T, i32, queueId, "queueId", NULL, REQUIRED, 0) \
+	F(T, i64, commitOffset, "commitOffset", NULL, REQUIRED, 0) \
+	F(T, str, bname, "bname", NULL, OPTIONAL, 0)
 
 /* boundaryType: LOWER (default) or UPPER, in any case. */
-#define SEARCH_OFFSET_HEADER(F) /* 29 */ \
-	F(str, topic, "topic", NULL, REQUIRED, 0) \
-	F(i32, queueId, "queueId", NULL, REQUIRED, 0) \
-	F(i64, timestamp, "timestamp", NULL, REQUIRED, 0) \
-	F(str, boundaryType, "boundaryType", NULL, OPTIONAL, 0) \
-	F(str, bname, "bname", NULL, OPTIONAL, 0)
+#define SEARCH_OFFSET_HEADER(F, T) /* 29 */ \
+	F(T, str, topic, "topic", NULL, REQUIRED, 0) \
+	F(T, i32, queueId, "queueId", NULL, REQUIRED, 0) \
+	F(T, i64, timestamp, "timestamp", NULL, REQUIRED, 0) \
+	F(T, str, boundaryType, "boundaryType", NULL, OPTIONAL, 0) \
+	F(T, str, bname, "bname", NULL, OPTIONAL, 0)
 
-#define SEARCH_OFFSET_ANSWER(F) \
-	F(i64, offset, "offset", NULL, REQUIRED, 0)
+#define SEARCH_OFFSET_ANSWER(F, T) \
+	F(T, i64, offset, "offset", NULL, REQUIRED, 0)
 
-#define MAX_OFFSET_HEADER(F) /* 30 */ \
-	F(str, topic, "topic", NULL, REQUIRED, 0) \
-	F(i32, queueId, "queueId", NULL, REQUIRED, 0) \
-	F(boolean, committed, "committed", NULL, OPTIONAL, 1) \
-	F(str, bname, "bname", NULL, OPTIONAL, 0)
+#define MAX_OFFSET_HEADER(F, T) /* 30 */ \
+	F(T, str, topic, "topic", NULL, REQUIRED, 0) \
+	F(T, i32, queueId, "queueId", NULL, REQUIRED, 0) \
+	F(T, boolean, committed, "committed", NULL, OPTIONAL, 1) \
+	F(T, str, bname, "bname", NULL, OPTIONAL, 0)
 
-#define MAX_OFFSET_ANSWER(F) \
-	F(i64, offset, "offset", NULL, REQUIRED, 0)
+#define MAX_OFFSET_ANSWER(F, T) \
+	F(T, i64, offset, "offset", NULL, REQUIRED, 0)
 
-#define MIN_OFFSET_HEADER(F) /* 31 */ \
-	F(str, topic, "topic", NULL, REQUIRED, 0) \
-	F(i32, queueId, "queueId", NULL, REQUIRED, 0) \
-	F(str, bname, "bname", NULL, OPTIONAL, 0)
+#define MIN_OFFSET_HEADER(F, T) /* 31 */ \
+	F(T, str, topic, "topic", NULL, REQUIRED, 0) \
+	F(T, i32, queueId, "queueId", NULL, REQUIRED, 0) \
+	F(T, str, bname, "bname", NULL, OPTIONAL, 0)
 
-#define MIN_OFFSET_ANSWER(F) \
-	F(i64, offset, "offset", NULL, REQUIRED, 0)
+#define MIN_OFFSET_ANSWER(F, T) \
+	F(T, i64, offset, "offset", NULL, REQUIRED, 0)
 
-#define EARLIEST_TIME_HEADER(F) /* 32 */ \
-	F(str, topic, "topic", NULL, REQUIRED, 0) \
-	F(i32, queueId, "queueId", NULL, REQUIRED, 0) \
-	F(str, bname, "bname", NULL, OPTIONAL, 0)
+#define EARLIEST_TIME_HEADER(F, T) /* 32 */ \
+	F(T, str, topic, "topic", NULL, REQUIRED, 0) \
+	F(T, i32, queueId, "queueId", NULL, REQUIRED, 0) \
+	F(T, str, bname, "bname", NULL, OPTIONAL, 0)
 
-#define EARLIEST_TIME_ANSWER(F) \
-	F(i64, timestamp, "timestamp", NULL, REQUIRED, 0)
+#define EARLIEST_TIME_ANSWER(F, T) \
+	F(T, i64, timestamp, "timestamp", NULL, REQUIRED, 0)
 
 /* ---- Looking ----------------------------------------------------------------------------------------------------------- */
 
-#define QUERY_MESSAGE_HEADER(F) /* 12 */ \
-	F(str, topic, "topic", NULL, REQUIRED, 0) \
-	F(str, key, "key", NULL, REQUIRED, 0) \
-	F(i32, maxNum, "maxNum", NULL, REQUIRED, 0) \
-	F(i64, beginTimestamp, "beginTimestamp", NULL, REQUIRED, 0) \
-	F(i64, endTimestamp, "endTimestamp", NULL, REQUIRED, 0) \
-	F(boolean, uniqueKeyQuery, "_UNIQUE_KEY_QUERY", NULL, OPTIONAL, 0)
+#define QUERY_MESSAGE_HEADER(F, T) /* 12 */ \
+	F(T, str, topic, "topic", NULL, REQUIRED, 0) \
+	F(T, str, key, "key", NULL, REQUIRED, 0) \
+	F(T, i32, maxNum, "maxNum", NULL, REQUIRED, 0) \
+	F(T, i64, beginTimestamp, "beginTimestamp", NULL, REQUIRED, 0) \
+	F(T, i64, endTimestamp, "endTimestamp", NULL, REQUIRED, 0) \
+	F(T, boolean, uniqueKeyQuery, "_UNIQUE_KEY_QUERY", NULL, OPTIONAL, 0)
 
-#define QUERY_MESSAGE_ANSWER(F) \
-	F(i64, indexLastUpdateTimestamp, "indexLastUpdateTimestamp", NULL, REQUIRED, 0) \
-	F(i64, indexLastUpdatePhyoffset, "indexLastUpdatePhyoffset", NULL, REQUIRED, 0)
+#define QUERY_MESSAGE_ANSWER(F, T) \
+	F(T, i64, indexLastUpdateTimestamp, "indexLastUpdateTimestamp", NULL, REQUIRED, 0) \
+	F(T, i64, indexLastUpdatePhyoffset, "indexLastUpdatePhyoffset", NULL, REQUIRED, 0)
 
-#define VIEW_MESSAGE_HEADER(F) /* 33: byte offset in the commit log */ \
-	F(i64, offset, "offset", NULL, REQUIRED, 0)
+#define VIEW_MESSAGE_HEADER(F, T) /* 33: byte offset in the commit log */ \
+	F(T, i64, offset, "offset", NULL, REQUIRED, 0)
 
 /* ---- Membership -------------------------------------------------------------------------------------------------------- */
 
-#define HEARTBEAT_ANSWER(F) /* 34 */ \
-	F(boolean, supportHeartbeatV2, "IS_SUPPORT_HEART_BEAT_V2", NULL, OPTIONAL, 0) \
-	F(boolean, subChange, "IS_SUB_CHANGE", NULL, OPTIONAL, 0)
+#define HEARTBEAT_ANSWER(F, T) /* 34 */ \
+	F(T, boolean, supportHeartbeatV2, "IS_SUPPORT_HEART_BEAT_V2", NULL, OPTIONAL, 0) \
+	F(T, boolean, subChange, "IS_SUB_CHANGE", NULL, OPTIONAL, 0)
 
-#define UNREGISTER_CLIENT_HEADER(F) /* 35 */ \
-	F(str, clientID, "clientID", NULL, REQUIRED, 0) \
-	F(str, producerGroup, "producerGroup", NULL, OPTIONAL, 0) \
-	F(str, consumerGroup, "consumerGroup", NULL, OPTIONAL, 0)
+#define UNREGISTER_CLIENT_HEADER(F, T) /* 35 */ \
+	F(T, str, clientID, "clientID", NULL, REQUIRED, 0) \
+	F(T, str, producerGroup, "producerGroup", NULL, OPTIONAL, 0) \
+	F(T, str, consumerGroup, "consumerGroup", NULL, OPTIONAL, 0)
 
-#define CONSUMER_LIST_HEADER(F) /* 38 */ \
-	F(str, consumerGroup, "consumerGroup", NULL, REQUIRED, 0)
+#define CONSUMER_LIST_HEADER(F, T) /* 38 */ \
+	F(T, str, consumerGroup, "consumerGroup", NULL, REQUIRED, 0)
 
-#define IDS_CHANGED_HEADER(F) /* 40, broker to client */ \
-	F(str, consumerGroup, "consumerGroup", NULL, REQUIRED, 0)
+#define IDS_CHANGED_HEADER(F, T) /* 40, broker to client */ \
+	F(T, str, consumerGroup, "consumerGroup", NULL, REQUIRED, 0)
 
 /* ---- Retry and transactions -------------------------------------------------------------------------------------------- */
 
-#define SEND_BACK_HEADER(F) /* 36 */ \
-	F(i64, offset, "offset", NULL, REQUIRED, 0) \
-	F(str, group, "group", NULL, REQUIRED, 0) \
-	F(i32, delayLevel, "delayLevel", NULL, REQUIRED, 0) \
-	F(str, originMsgId, "originMsgId", NULL, OPTIONAL, 0) \
-	F(str, originTopic, "originTopic", NULL, OPTIONAL, 0) \
-	F(boolean, unitMode, "unitMode", NULL, OPTIONAL, 0) \
-	F(i32, maxReconsumeTimes, "maxReconsumeTimes", NULL, OPTIONAL, 0) \
-	F(str, bname, "bname", NULL, OPTIONAL, 0)
+#define SEND_BACK_HEADER(F, T) /* 36 */ \
+	F(T, i64, offset, "offset", NULL, REQUIRED, 0) \
+	F(T, str, group, "group", NULL, REQUIRED, 0) \
+	F(T, i32, delayLevel, "delayLevel", NULL, REQUIRED, 0) \
+	F(T, str, originMsgId, "originMsgId", NULL, OPTIONAL, 0) \
+	F(T, str, originTopic, "originTopic", NULL, OPTIONAL, 0) \
+	F(T, boolean, unitMode, "unitMode", NULL, OPTIONAL, 0) \
+	F(T, i32, maxReconsumeTimes, "maxReconsumeTimes", NULL, OPTIONAL, 0) \
+	F(T, str, bname, "bname", NULL, OPTIONAL, 0)
 
 /* commitOrRollback: 8 commit, 12 rollback, 0 unknown. */
-#define END_TRANSACTION_HEADER(F) /* 37 */ \
-	F(str, producerGroup, "producerGroup", NULL, REQUIRED, 0) \
-	F(i64, tranStateTableOffset, "tranStateTableOffset", NULL, REQUIRED, 0) \
-	F(i64, commitLogOffset, "commitLogOffset", NULL, REQUIRED, 0) \
-	F(i32, commitOrRollback, "commitOrRollback", NULL, REQUIRED, 0) \
-	F(boolean, fromTransactionCheck, "fromTransactionCheck", NULL, OPTIONAL, 0) \
-	F(str, msgId, "msgId", NULL, OPTIONAL, 0) \
-	F(str, transactionId, "transactionId", NULL, OPTIONAL, 0) \
-	F(str, bname, "bname", NULL, OPTIONAL, 0)
+#define END_TRANSACTION_HEADER(F, T) /* 37 */ \
+	F(T, str, producerGroup, "producerGroup", NULL, REQUIRED, 0) \
+	F(T, i64, tranStateTableOffset, "tranStateTableOffset", NULL, REQUIRED, 0) \
+	F(T, i64, commitLogOffset, "commitLogOffset", NULL, REQUIRED, 0) \
+	F(T, i32, commitOrRollback, "commitOrRollback", NULL, REQUIRED, 0) \
+	F(T, boolean, fromTransactionCheck, "fromTransactionCheck", NULL, OPTIONAL, 0) \
+	F(T, str, msgId, "msgId", NULL, OPTIONAL, 0) \
+	F(T, str, transactionId, "transactionId", NULL, OPTIONAL, 0) \
+	F(T, str, bname, "bname", NULL, OPTIONAL, 0)
 
-#define CHECK_TRANSACTION_HEADER(F) /* 39, broker to client */ \
-	F(i64, tranStateTableOffset, "tranStateTableOffset", NULL, REQUIRED, 0) \
-	F(i64, commitLogOffset, "commitLogOffset", NULL, REQUIRED, 0) \
-	F(str, msgId, "msgId", NULL, OPTIONAL, 0) \
-	F(str, transactionId, "transactionId", NULL, OPTIONAL, 0) \
-	F(str, offsetMsgId, "offsetMsgId", NULL, OPTIONAL, 0) \
-	F(str, bname, "bname", NULL, OPTIONAL, 0)
+#define CHECK_TRANSACTION_HEADER(F, T) /* 39, broker to client */ \
+	F(T, i64, tranStateTableOffset, "tranStateTableOffset", NULL, REQUIRED, 0) \
+	F(T, i64, commitLogOffset, "commitLogOffset", NULL, REQUIRED, 0) \
+	F(T, str, msgId, "msgId", NULL, OPTIONAL, 0) \
+	F(T, str, transactionId, "transactionId", NULL, OPTIONAL, 0) \
+	F(T, str, offsetMsgId, "offsetMsgId", NULL, OPTIONAL, 0) \
+	F(T, str, bname, "bname", NULL, OPTIONAL, 0)
 
 /* ---- Broker asks client ------------------------------------------------------------------------------------------------ */
 
-#define RESET_CLIENT_OFFSET_HEADER(F) /* 220 */ \
-	F(str, topic, "topic", NULL, REQUIRED, 0) \
-	F(str, group, "group", NULL, REQUIRED, 0) \
-	F(i32, queueId, "queueId", NULL, OPTIONAL, -1) \
-	F(i64, offset, "offset", NULL, OPTIONAL, -1) \
-	F(i64, timestamp, "timestamp", NULL, REQUIRED, 0) \
-	F(boolean, isForce, "isForce", NULL, REQUIRED, 0)
+#define RESET_CLIENT_OFFSET_HEADER(F, T) /* 220 */ \
+	F(T, str, topic, "topic", NULL, REQUIRED, 0) \
+	F(T, str, group, "group", NULL, REQUIRED, 0) \
+	F(T, i32, queueId, "queueId", NULL, OPTIONAL, -1) \
+	F(T, i64, offset, "offset", NULL, OPTIONAL, -1) \
+	F(T, i64, timestamp, "timestamp", NULL, REQUIRED, 0) \
+	F(T, boolean, isForce, "isForce", NULL, REQUIRED, 0)
 
-#define CLIENT_STATUS_HEADER(F) /* 221 */ \
-	F(str, topic, "topic", NULL, REQUIRED, 0) \
-	F(str, group, "group", NULL, REQUIRED, 0) \
-	F(str, clientAddr, "clientAddr", NULL, OPTIONAL, 0)
+#define CLIENT_STATUS_HEADER(F, T) /* 221 */ \
+	F(T, str, topic, "topic", NULL, REQUIRED, 0) \
+	F(T, str, group, "group", NULL, REQUIRED, 0) \
+	F(T, str, clientAddr, "clientAddr", NULL, OPTIONAL, 0)
 
-#define RUNNING_INFO_HEADER(F) /* 307: admin to broker, passed on to the client */ \
-	F(str, consumerGroup, "consumerGroup", NULL, REQUIRED, 0) \
-	F(str, clientId, "clientId", NULL, REQUIRED, 0) \
-	F(boolean, jstackEnable, "jstackEnable", NULL, OPTIONAL, 0)
+#define RUNNING_INFO_HEADER(F, T) /* 307: admin to broker, passed on to the client */ \
+	F(T, str, consumerGroup, "consumerGroup", NULL, REQUIRED, 0) \
+	F(T, str, clientId, "clientId", NULL, REQUIRED, 0) \
+	F(T, boolean, jstackEnable, "jstackEnable", NULL, OPTIONAL, 0)
 
-#define CONSUME_DIRECTLY_HEADER(F) /* 309: admin to broker, passed on to the client */ \
-	F(str, consumerGroup, "consumerGroup", NULL, REQUIRED, 0) \
-	F(str, clientId, "clientId", NULL, OPTIONAL, 0) \
-	F(str, msgId, "msgId", NULL, OPTIONAL, 0) \
-	F(str, brokerName, "brokerName", NULL, OPTIONAL, 0) \
-	F(str, topic, "topic", NULL, OPTIONAL, 0) \
-	F(i32, topicSysFlag, "topicSysFlag", NULL, OPTIONAL, 0) \
-	F(i32, groupSysFlag, "groupSysFlag", NULL, OPTIONAL, 0)
+#define CONSUME_DIRECTLY_HEADER(F, T) /* 309: admin to broker, passed on to the client */ \
+	F(T, str, consumerGroup, "consumerGroup", NULL, REQUIRED, 0) \
+	F(T, str, clientId, "clientId", NULL, OPTIONAL, 0) \
+	F(T, str, msgId, "msgId", NULL, OPTIONAL, 0) \
+	F(T, str, brokerName, "brokerName", NULL, OPTIONAL, 0) \
+	F(T, str, topic, "topic", NULL, OPTIONAL, 0) \
+	F(T, i32, topicSysFlag, "topicSysFlag", NULL, OPTIONAL, 0) \
+	F(T, i32, groupSysFlag, "groupSysFlag", NULL, OPTIONAL, 0)
 
-#define PUSH_REPLY_HEADER(F) /* 326, broker to client */ \
-	F(str, producerGroup, "producerGroup", NULL, REQUIRED, 0) \
-	F(str, topic, "topic", NULL, REQUIRED, 0) \
-	F(str, defaultTopic, "defaultTopic", NULL, REQUIRED, 0) \
-	F(i32, defaultTopicQueueNums, "defaultTopicQueueNums", NULL, REQUIRED, 0) \
-	F(i32, queueId, "queueId", NULL, REQUIRED, 0) \
-	F(i32, sysFlag, "sysFlag", NULL, REQUIRED, 0) \
-	F(i64, bornTimestamp, "bornTimestamp", NULL, REQUIRED, 0) \
-	F(i32, flag, "flag", NULL, REQUIRED, 0) \
-	F(str, properties, "properties", NULL, OPTIONAL, 0) \
-	F(i32, reconsumeTimes, "reconsumeTimes", NULL, OPTIONAL, 0) \
-	F(boolean, unitMode, "unitMode", NULL, OPTIONAL, 0) \
-	F(str, bornHost, "bornHost", NULL, REQUIRED, 0) \
-	F(str, storeHost, "storeHost", NULL, REQUIRED, 0) \
-	F(i64, storeTimestamp, "storeTimestamp", NULL, REQUIRED, 0)
+#define PUSH_REPLY_HEADER(F, T) /* 326, broker to client */ \
+	F(T, str, producerGroup, "producerGroup", NULL, REQUIRED, 0) \
+	F(T, str, topic, "topic", NULL, REQUIRED, 0) \
+	F(T, str, defaultTopic, "defaultTopic", NULL, REQUIRED, 0) \
+	F(T, i32, defaultTopicQueueNums, "defaultTopicQueueNums", NULL, REQUIRED, 0) \
+	F(T, i32, queueId, "queueId", NULL, REQUIRED, 0) \
+	F(T, i32, sysFlag, "sysFlag", NULL, REQUIRED, 0) \
+	F(T, i64, bornTimestamp, "bornTimestamp", NULL, REQUIRED, 0) \
+	F(T, i32, flag, "flag", NULL, REQUIRED, 0) \
+	F(T, str, properties, "properties", NULL, OPTIONAL, 0) \
+	F(T, i32, reconsumeTimes, "reconsumeTimes", NULL, OPTIONAL, 0) \
+	F(T, boolean, unitMode, "unitMode", NULL, OPTIONAL, 0) \
+	F(T, str, bornHost, "bornHost", NULL, REQUIRED, 0) \
+	F(T, str, storeHost, "storeHost", NULL, REQUIRED, 0) \
+	F(T, i64, storeTimestamp, "storeTimestamp", NULL, REQUIRED, 0)
 
 /* ---- Pop --------------------------------------------------------------------------------------------------------------- */
 
 /* bornTime absent or 0: the time of arrival.  initMode: 0 from the least offset, 1 from the greatest. */
-#define POP_HEADER(F) /* 200050 */ \
-	F(str, consumerGroup, "consumerGroup", NULL, REQUIRED, 0) \
-	F(str, topic, "topic", NULL, REQUIRED, 0) \
-	F(i32, queueId, "queueId", NULL, REQUIRED, 0) \
-	F(i32, maxMsgNums, "maxMsgNums", NULL, REQUIRED, 0) \
-	F(i64, invisibleTime, "invisibleTime", NULL, REQUIRED, 0) \
-	F(i64, pollTime, "pollTime", NULL, REQUIRED, 0) \
-	F(i64, bornTime, "bornTime", NULL, OPTIONAL, 0) \
-	F(i32, initMode, "initMode", NULL, OPTIONAL, 0) \
-	F(str, expType, "expType", NULL, OPTIONAL, 0) \
-	F(str, exp, "exp", NULL, OPTIONAL, 0) \
-	F(boolean, order, "order", NULL, OPTIONAL, 0) \
-	F(str, attemptId, "attemptId", NULL, OPTIONAL, 0) \
-	F(str, bname, "bname", NULL, OPTIONAL, 0)
+#define POP_HEADER(F, T) /* 200050 */ \
+	F(T, str, consumerGroup, "consumerGroup", NULL, REQUIRED, 0) \
+	F(T, str, topic, "topic", NULL, REQUIRED, 0) \
+	F(T, i32, queueId, "queueId", NULL, REQUIRED, 0) \
+	F(T, i32, maxMsgNums, "maxMsgNums", NULL, REQUIRED, 0) \
+	F(T, i64, invisibleTime, "invisibleTime", NULL, REQUIRED, 0) \
+	F(T, i64, pollTime, "pollTime", NULL, REQUIRED, 0) \
+	F(T, i64, bornTime, "bornTime", NULL, OPTIONAL, 0) \
+	F(T, i32, initMode, "initMode", NULL, OPTIONAL, 0) \
+	F(T, str, expType, "expType", NULL, OPTIONAL, 0) \
+	F(T, str, exp, "exp", NULL, OPTIONAL, 0) \
+	F(T, boolean, order, "order", NULL, OPTIONAL, 0) \
+	F(T, str, attemptId, "attemptId", NULL, OPTIONAL, 0) \
+	F(T, str, bname, "bname", NULL, OPTIONAL, 0)
 
-#define POP_ANSWER(F) \
-	F(i64, popTime, "popTime", NULL, REQUIRED, 0) \
-	F(i64, invisibleTime, "invisibleTime", NULL, REQUIRED, 0) \
-	F(i32, reviveQid, "reviveQid", NULL, REQUIRED, 0) \
-	F(i64, restNum, "restNum", NULL, REQUIRED, 0) \
-	F(str, startOffsetInfo, "startOffsetInfo", NULL, OPTIONAL, 0) \
-	F(str, msgOffsetInfo, "msgOffsetInfo", NULL, OPTIONAL, 0) \
-	F(str, orderCountInfo, "orderCountInfo", NULL, OPTIONAL, 0)
+#define POP_ANSWER(F, T) \
+	F(T, i64, popTime, "popTime", NULL, REQUIRED, 0) \
+	F(T, i64, invisibleTime, "invisibleTime", NULL, REQUIRED, 0) \
+	F(T, i32, reviveQid, "reviveQid", NULL, REQUIRED, 0) \
+	F(T, i64, restNum, "restNum", NULL, REQUIRED, 0) \
+	F(T, str, startOffsetInfo, "startOffsetInfo", NULL, OPTIONAL, 0) \
+	F(T, str, msgOffsetInfo, "msgOffsetInfo", NULL, OPTIONAL, 0) \
+	F(T, str, orderCountInfo, "orderCountInfo", NULL, OPTIONAL, 0)
 
-#define ACK_HEADER(F) /* 200051 */ \
-	F(str, consumerGroup, "consumerGroup", NULL, REQUIRED, 0) \
-	F(str, topic, "topic", NULL, REQUIRED, 0) \
-	F(i32, queueId, "queueId", NULL, REQUIRED, 0) \
-	F(str, extraInfo, "extraInfo", NULL, REQUIRED, 0) \
-	F(i64, offset, "offset", NULL, REQUIRED, 0) \
-	F(str, bname, "bname", NULL, OPTIONAL, 0)
+#define ACK_HEADER(F, T) /* 200051 */ \
+	F(T, str, consumerGroup, "consumerGroup", NULL, REQUIRED, 0) \
+	F(T, str, topic, "topic", NULL, REQUIRED, 0) \
+	F(T, i32, queueId, "queueId", NULL, REQUIRED, 0) \
+	F(T, str, extraInfo, "extraInfo", NULL, REQUIRED, 0) \
+	F(T, i64, offset, "offset", NULL, REQUIRED, 0) \
+	F(T, str, bname, "bname", NULL, OPTIONAL, 0)
 
-#define CHANGE_INVISIBLE_HEADER(F) /* 200053 */ \
-	F(str, consumerGroup, "consumerGroup", NULL, REQUIRED, 0) \
-	F(str, topic, "topic", NULL, REQUIRED, 0) \
-	F(i32, queueId, "queueId", NULL, REQUIRED, 0) \
-	F(str, extraInfo, "extraInfo", NULL, REQUIRED, 0) \
-	F(i64, offset, "offset", NULL, REQUIRED, 0) \
-	F(i64, invisibleTime, "invisibleTime", NULL, REQUIRED, 0) \
-	F(str, bname, "bname", NULL, OPTIONAL, 0)
+#define CHANGE_INVISIBLE_HEADER(F, T) /* 200053 */ \
+	F(T, str, consumerGroup, "consumerGroup", NULL, REQUIRED, 0) \
+	F(T, str, topic, "topic", NULL, REQUIRED, 0) \
+	F(T, i32, queueId, "queueId", NULL, REQUIRED, 0) \
+	F(T, str, extraInfo, "extraInfo", NULL, REQUIRED, 0) \
+	F(T, i64, offset, "offset", NULL, REQUIRED, 0) \
+	F(T, i64, invisibleTime, "invisibleTime", NULL, REQUIRED, 0) \
+	F(T, str, bname, "bname", NULL, OPTIONAL, 0)
 
-#define CHANGE_INVISIBLE_ANSWER(F) \
-	F(i64, popTime, "popTime", NULL, REQUIRED, 0) \
-	F(i64, invisibleTime, "invisibleTime", NULL, REQUIRED, 0) \
-	F(i32, reviveQid, "reviveQid", NULL, REQUIRED, 0)
+#define CHANGE_INVISIBLE_ANSWER(F, T) \
+	F(T, i64, popTime, "popTime", NULL, REQUIRED, 0) \
+	F(T, i64, invisibleTime, "invisibleTime", NULL, REQUIRED, 0) \
+	F(T, i32, reviveQid, "reviveQid", NULL, REQUIRED, 0)
 
-#define NOTIFICATION_HEADER(F) /* 200054 */ \
-	F(str, consumerGroup, "consumerGroup", NULL, REQUIRED, 0) \
-	F(str, topic, "topic", NULL, REQUIRED, 0) \
-	F(i32, queueId, "queueId", NULL, REQUIRED, 0) \
-	F(i64, pollTime, "pollTime", NULL, REQUIRED, 0) \
-	F(i64, bornTime, "bornTime", NULL, REQUIRED, 0) \
-	F(boolean, order, "order", NULL, OPTIONAL, 0) \
-	F(str, attemptId, "attemptId", NULL, OPTIONAL, 0)
+#define NOTIFICATION_HEADER(F, T) /* 200054 */ \
+	F(T, str, consumerGroup, "consumerGroup", NULL, REQUIRED, 0) \
+	F(T, str, topic, "topic", NULL, REQUIRED, 0) \
+	F(T, i32, queueId, "queueId", NULL, REQUIRED, 0) \
+	F(T, i64, pollTime, "pollTime", NULL, REQUIRED, 0) \
+	F(T, i64, bornTime, "bornTime", NULL, REQUIRED, 0) \
+	F(T, boolean, order, "order", NULL, OPTIONAL, 0) \
+	F(T, str, attemptId, "attemptId", NULL, OPTIONAL, 0)
 
-#define NOTIFICATION_ANSWER(F) \
-	F(boolean, hasMsg, "hasMsg", NULL, REQUIRED, 0)
+#define NOTIFICATION_ANSWER(F, T) \
+	F(T, boolean, hasMsg, "hasMsg", NULL, REQUIRED, 0)
 
-#define POLLING_INFO_HEADER(F) /* 200055 */ \
-	F(str, consumerGroup, "consumerGroup", NULL, REQUIRED, 0) \
-	F(str, topic, "topic", NULL, REQUIRED, 0) \
-	F(i32, queueId, "queueId", NULL, REQUIRED, 0)
+#define POLLING_INFO_HEADER(F, T) /* 200055 */ \
+	F(T, str, consumerGroup, "consumerGroup", NULL, REQUIRED, 0) \
+	F(T, str, topic, "topic", NULL, REQUIRED, 0) \
+	F(T, i32, queueId, "queueId", NULL, REQUIRED, 0)
 
-#define POLLING_INFO_ANSWER(F) \
-	F(i32, pollingNum, "pollingNum", NULL, REQUIRED, 0)
+#define POLLING_INFO_ANSWER(F, T) \
+	F(T, i32, pollingNum, "pollingNum", NULL, REQUIRED, 0)
 
-#define PEEK_HEADER(F) /* 200052; its answer is pop_answer */ \
-	F(str, topic, "topic", NULL, REQUIRED, 0) \
-	F(i32, queueId, "queueId", NULL, REQUIRED, 0) \
-	F(i32, maxMsgNums, "maxMsgNums", NULL, REQUIRED, 0) \
-	F(str, consumerGroup, "consumerGroup", NULL, REQUIRED, 0)
+#define PEEK_HEADER(F, T) /* 200052; its answer is pop_answer */ \
+	F(T, str, topic, "topic", NULL, REQUIRED, 0) \
+	F(T, i32, queueId, "queueId", NULL, REQUIRED, 0) \
+	F(T, i32, maxMsgNums, "maxMsgNums", NULL, REQUIRED, 0) \
+	F(T, str, consumerGroup, "consumerGroup", NULL, REQUIRED, 0)
 
 #define HEADER_CLIENT_ALL(H) \
 	H(QUERY_OFFSET_HEADER, query_offset_header) H(QUERY_OFFSET_ANSWER, query_offset_answer) \

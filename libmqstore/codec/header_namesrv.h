@@ -6,102 +6,102 @@
 
 /* ---- Small settings ---------------------------------------------------------------------------------------------------- */
 
-#define PUT_KV_HEADER(F) /* 100 */ \
-	F(str, namespace, "namespace", NULL, REQUIRED, 0) \
-	F(str, key, "key", NULL, REQUIRED, 0) \
-	F(str, value, "value", NULL, REQUIRED, 0)
+#define PUT_KV_HEADER(F, T) /* 100 */ \
+	F(T, str, namespace, "namespace", NULL, REQUIRED, 0) \
+	F(T, str, key, "key", NULL, REQUIRED, 0) \
+	F(T, str, value, "value", NULL, REQUIRED, 0)
 
-#define GET_KV_HEADER(F) /* 101 */ \
-	F(str, namespace, "namespace", NULL, REQUIRED, 0) \
-	F(str, key, "key", NULL, REQUIRED, 0)
+#define GET_KV_HEADER(F, T) /* 101 */ \
+	F(T, str, namespace, "namespace", NULL, REQUIRED, 0) \
+	F(T, str, key, "key", NULL, REQUIRED, 0)
 
-#define GET_KV_ANSWER(F) \
-	F(str, value, "value", NULL, OPTIONAL, 0)
+#define GET_KV_ANSWER(F, T) \
+	F(T, str, value, "value", NULL, OPTIONAL, 0)
 
-#define DELETE_KV_HEADER(F) /* 102 */ \
-	F(str, namespace, "namespace", NULL, REQUIRED, 0) \
-	F(str, key, "key", NULL, REQUIRED, 0)
+#define DELETE_KV_HEADER(F, T) /* 102 */ \
+	F(T, str, namespace, "namespace", NULL, REQUIRED, 0) \
+	F(T, str, key, "key", NULL, REQUIRED, 0)
 
-#define KV_LIST_HEADER(F) /* 219 */ \
-	F(str, namespace, "namespace", NULL, REQUIRED, 0)
+#define KV_LIST_HEADER(F, T) /* 219 */ \
+	F(T, str, namespace, "namespace", NULL, REQUIRED, 0)
 
 /* ---- Brokers ----------------------------------------------------------------------------------------------------------- */
 
 /* heartbeatTimeoutMillis absent: 120 s.  enableActingMaster absent: a broker that does not know of it.  bodyCrc32 0: not
  * checked, else CRC-32 of the body with its top bit cleared. */
-#define REGISTER_BROKER_HEADER(F) /* 103 */ \
-	F(str, brokerName, "brokerName", NULL, REQUIRED, 0) \
-	F(str, brokerAddr, "brokerAddr", NULL, REQUIRED, 0) \
-	F(str, clusterName, "clusterName", NULL, REQUIRED, 0) \
-	F(str, haServerAddr, "haServerAddr", NULL, OPTIONAL, 0) \
-	F(i64, brokerId, "brokerId", NULL, REQUIRED, 0) \
-	F(i64, heartbeatTimeoutMillis, "heartbeatTimeoutMillis", NULL, OPTIONAL, 0) \
-	F(boolean, enableActingMaster, "enableActingMaster", NULL, OPTIONAL, 0) \
-	F(boolean, compressed, "compressed", NULL, OPTIONAL, 0) \
-	F(i32, bodyCrc32, "bodyCrc32", NULL, OPTIONAL, 0) \
-	F(str, zoneName, "__ZONE_NAME", NULL, OPTIONAL, 0)
+#define REGISTER_BROKER_HEADER(F, T) /* 103 */ \
+	F(T, str, brokerName, "brokerName", NULL, REQUIRED, 0) \
+	F(T, str, brokerAddr, "brokerAddr", NULL, REQUIRED, 0) \
+	F(T, str, clusterName, "clusterName", NULL, REQUIRED, 0) \
+	F(T, str, haServerAddr, "haServerAddr", NULL, OPTIONAL, 0) \
+	F(T, i64, brokerId, "brokerId", NULL, REQUIRED, 0) \
+	F(T, i64, heartbeatTimeoutMillis, "heartbeatTimeoutMillis", NULL, OPTIONAL, 0) \
+	F(T, boolean, enableActingMaster, "enableActingMaster", NULL, OPTIONAL, 0) \
+	F(T, boolean, compressed, "compressed", NULL, OPTIONAL, 0) \
+	F(T, i32, bodyCrc32, "bodyCrc32", NULL, OPTIONAL, 0) \
+	F(T, str, zoneName, "__ZONE_NAME", NULL, OPTIONAL, 0)
 
-#define REGISTER_BROKER_ANSWER(F) \
-	F(str, haServerAddr, "haServerAddr", NULL, OPTIONAL, 0) \
-	F(str, masterAddr, "masterAddr", NULL, OPTIONAL, 0)
+#define REGISTER_BROKER_ANSWER(F, T) \
+	F(T, str, haServerAddr, "haServerAddr", NULL, OPTIONAL, 0) \
+	F(T, str, masterAddr, "masterAddr", NULL, OPTIONAL, 0)
 
-#define UNREGISTER_BROKER_HEADER(F) /* 104 */ \
-	F(str, brokerName, "brokerName", NULL, REQUIRED, 0) \
-	F(str, brokerAddr, "brokerAddr", NULL, REQUIRED, 0) \
-	F(str, clusterName, "clusterName", NULL, REQUIRED, 0) \
-	F(i64, brokerId, "brokerId", NULL, REQUIRED, 0)
+#define UNREGISTER_BROKER_HEADER(F, T) /* 104 */ \
+	F(T, str, brokerName, "brokerName", NULL, REQUIRED, 0) \
+	F(T, str, brokerAddr, "brokerAddr", NULL, REQUIRED, 0) \
+	F(T, str, clusterName, "clusterName", NULL, REQUIRED, 0) \
+	F(T, i64, brokerId, "brokerId", NULL, REQUIRED, 0)
 
-#define DATA_VERSION_HEADER(F) /* 322 */ \
-	F(str, brokerName, "brokerName", NULL, REQUIRED, 0) \
-	F(str, brokerAddr, "brokerAddr", NULL, REQUIRED, 0) \
-	F(str, clusterName, "clusterName", NULL, REQUIRED, 0) \
-	F(i64, brokerId, "brokerId", NULL, OPTIONAL, 0)
+#define DATA_VERSION_HEADER(F, T) /* 322 */ \
+	F(T, str, brokerName, "brokerName", NULL, REQUIRED, 0) \
+	F(T, str, brokerAddr, "brokerAddr", NULL, REQUIRED, 0) \
+	F(T, str, clusterName, "clusterName", NULL, REQUIRED, 0) \
+	F(T, i64, brokerId, "brokerId", NULL, OPTIONAL, 0)
 
-#define DATA_VERSION_ANSWER(F) \
-	F(boolean, changed, "changed", NULL, REQUIRED, 0)
+#define DATA_VERSION_ANSWER(F, T) \
+	F(T, boolean, changed, "changed", NULL, REQUIRED, 0)
 
-#define BROKER_HEARTBEAT_HEADER(F) /* 904; heartbeatTimeoutMills is the peer's spelling */ \
-	F(str, clusterName, "clusterName", NULL, REQUIRED, 0) \
-	F(str, brokerAddr, "brokerAddr", NULL, REQUIRED, 0) \
-	F(str, brokerName, "brokerName", NULL, REQUIRED, 0) \
-	F(i64, brokerId, "brokerId", NULL, OPTIONAL, 0) \
-	F(i32, epoch, "epoch", NULL, OPTIONAL, 0) \
-	F(i64, maxOffset, "maxOffset", NULL, OPTIONAL, 0) \
-	F(i64, confirmOffset, "confirmOffset", NULL, OPTIONAL, 0) \
-	F(i64, heartbeatTimeoutMills, "heartbeatTimeoutMills", NULL, OPTIONAL, 0) \
-	F(i32, electionPriority, "electionPriority", NULL, OPTIONAL, 0)
+#define BROKER_HEARTBEAT_HEADER(F, T) /* 904; heartbeatTimeoutMills is the peer's spelling */ \
+	F(T, str, clusterName, "clusterName", NULL, REQUIRED, 0) \
+	F(T, str, brokerAddr, "brokerAddr", NULL, REQUIRED, 0) \
+	F(T, str, brokerName, "brokerName", NULL, REQUIRED, 0) \
+	F(T, i64, brokerId, "brokerId", NULL, OPTIONAL, 0) \
+	F(T, i32, epoch, "epoch", NULL, OPTIONAL, 0) \
+	F(T, i64, maxOffset, "maxOffset", NULL, OPTIONAL, 0) \
+	F(T, i64, confirmOffset, "confirmOffset", NULL, OPTIONAL, 0) \
+	F(T, i64, heartbeatTimeoutMills, "heartbeatTimeoutMills", NULL, OPTIONAL, 0) \
+	F(T, i32, electionPriority, "electionPriority", NULL, OPTIONAL, 0)
 
-#define MEMBER_GROUP_HEADER(F) /* 901 */ \
-	F(str, clusterName, "clusterName", NULL, REQUIRED, 0) \
-	F(str, brokerName, "brokerName", NULL, REQUIRED, 0)
+#define MEMBER_GROUP_HEADER(F, T) /* 901 */ \
+	F(T, str, clusterName, "clusterName", NULL, REQUIRED, 0) \
+	F(T, str, brokerName, "brokerName", NULL, REQUIRED, 0)
 
-#define WIPE_PERM_HEADER(F) /* 205 */ \
-	F(str, brokerName, "brokerName", NULL, REQUIRED, 0)
+#define WIPE_PERM_HEADER(F, T) /* 205 */ \
+	F(T, str, brokerName, "brokerName", NULL, REQUIRED, 0)
 
-#define WIPE_PERM_ANSWER(F) \
-	F(i32, wipeTopicCount, "wipeTopicCount", NULL, REQUIRED, 0)
+#define WIPE_PERM_ANSWER(F, T) \
+	F(T, i32, wipeTopicCount, "wipeTopicCount", NULL, REQUIRED, 0)
 
-#define ADD_PERM_HEADER(F) /* 327 */ \
-	F(str, brokerName, "brokerName", NULL, REQUIRED, 0)
+#define ADD_PERM_HEADER(F, T) /* 327 */ \
+	F(T, str, brokerName, "brokerName", NULL, REQUIRED, 0)
 
-#define ADD_PERM_ANSWER(F) \
-	F(i32, addTopicCount, "addTopicCount", NULL, REQUIRED, 0)
+#define ADD_PERM_ANSWER(F, T) \
+	F(T, i32, addTopicCount, "addTopicCount", NULL, REQUIRED, 0)
 
 /* ---- Topics ------------------------------------------------------------------------------------------------------------ */
 
-#define ROUTE_HEADER(F) /* 105 */ \
-	F(str, topic, "topic", NULL, REQUIRED, 0) \
-	F(boolean, acceptStandardJsonOnly, "acceptStandardJsonOnly", NULL, OPTIONAL, 0)
+#define ROUTE_HEADER(F, T) /* 105 */ \
+	F(T, str, topic, "topic", NULL, REQUIRED, 0) \
+	F(T, boolean, acceptStandardJsonOnly, "acceptStandardJsonOnly", NULL, OPTIONAL, 0)
 
-#define DELETE_ROUTE_HEADER(F) /* 216 */ \
-	F(str, topic, "topic", NULL, REQUIRED, 0) \
-	F(str, clusterName, "clusterName", NULL, OPTIONAL, 0)
+#define DELETE_ROUTE_HEADER(F, T) /* 216 */ \
+	F(T, str, topic, "topic", NULL, REQUIRED, 0) \
+	F(T, str, clusterName, "clusterName", NULL, OPTIONAL, 0)
 
-#define REGISTER_TOPIC_HEADER(F) /* 217 */ \
-	F(str, topic, "topic", NULL, REQUIRED, 0)
+#define REGISTER_TOPIC_HEADER(F, T) /* 217 */ \
+	F(T, str, topic, "topic", NULL, REQUIRED, 0)
 
-#define CLUSTER_TOPICS_HEADER(F) /* 224 */ \
-	F(str, cluster, "cluster", NULL, REQUIRED, 0)
+#define CLUSTER_TOPICS_HEADER(F, T) /* 224 */ \
+	F(T, str, cluster, "cluster", NULL, REQUIRED, 0)
 
 #define HEADER_NAMESRV_ALL(H) \
 	H(PUT_KV_HEADER, put_kv_header) \
