@@ -16,12 +16,19 @@ enum {
 };
 
 extern const char *cli_name;            /* "mq-send" */
-void cli_start(int argc, char **argv);  /* name, locale, SIGPIPE back to default */
+void cli_start(int argc, char **argv);  /* name, locale, SIGPIPE back to default, no closed fd 0-2 */
 
 void cli_warn(const char *fmt, ...) MQ_PRINTF(1, 2);                       /* "mq-send: ..." on stderr */
 _Noreturn void cli_die(int status, const char *fmt, ...) MQ_PRINTF(2, 3);
 _Noreturn void cli_usage_error(const char *fmt, ...) MQ_PRINTF(1, 2);      /* + "try 'mq-send --help'", exit 2 */
-/* Exit status for a failure, its text to stderr. */
+/* getopt_long() with an optstring that begins with ':' (and opterr = 0) returned '?' or ':': say which option, exit 2. */
+_Noreturn void cli_bad_option(int c, char **argv);
+/* Progress on a terminal: the text stays on the last line of stderr until the next call; "" or NULL wipes it.  Warnings make
+ * room for it. */
+void cli_status_line(const char *text);
+/* Exit status for an mq_err or -errno. */
+int cli_exit_code(int code);
+/* The same for a failure, its text to stderr. */
 int cli_status(const struct mq_error *e);
 _Noreturn void cli_fail(const struct mq_error *e);
 /* --help: text to stdout, exit 0.  --version likewise. */
