@@ -136,6 +136,8 @@ struct mqclient_consume_ops {
 	void (*assigned)(void *arg, struct mq_str topic, const struct mqclient_queue *q, size_t n);
 	/* stop_at_end: everything that was there has been handed out. */
 	void (*ended)(void *arg);
+	/* May be NULL.  Where to start in a queue that is taken up: its offset, or -1 for what opt->start says. */
+	int64_t (*start_at)(void *arg, struct mq_str topic, const struct mqclient_queue *q);
 	/* Trouble that goes on (broker away, offset moved): for a line on stderr.  fatal: nothing more will come. */
 	void (*trouble)(void *arg, const struct mq_error *err, bool fatal);
 };
