@@ -1,0 +1,218 @@
+/* broker_conf.h: every key of broker.conf, written once: the struct, the table of rows and `mq-broker --print-config` come
+ * from this list.  Defaults and meanings: reference/store.md 21.2; keys below "our own" do not exist in the peer.
+ *
+ *      K(type, key, default, min, max, flags, help)
+ *   type: str i32 i64 boolean size, or an enum of BROKER_ENUMS;  default: as text.
+ *   CONF_IGNORED: a key of the peer that stands for something that is not there here (thread pools, Java heap tricks) or that
+ *   belongs to a feature which this broker does not offer; it is accepted and shown, and changes nothing. */
+#ifndef BROKER_BROKER_CONF_H
+#define BROKER_BROKER_CONF_H
+
+#include <base/conf.h>
+
+/* E(type, names): the value is the position. */
+#define BROKER_ENUMS(E) \
+	E(flush_disk_type, "ASYNC_FLUSH|SYNC_FLUSH") \
+	E(broker_role, "ASYNC_MASTER|SYNC_MASTER|SLAVE") \
+	E(log_level, "error|warn|info|debug|trace")
+enum { FLUSH_ASYNC, FLUSH_SYNC };
+enum { ROLE_ASYNC_MASTER, ROLE_SYNC_MASTER, ROLE_SLAVE };
+
+#define BROKER_CONF_IDENTITY(K) \
+	K(str, brokerName, "", 0, 0, CONF_FIXED, "name that the replicas of one broker share; empty: this host's") \
+	K(str, brokerClusterName, "DefaultCluster", 0, 0, CONF_FIXED, "cluster that the broker belongs to") \
+	K(i64, brokerId, "0", 0, INT64_MAX, CONF_FIXED, "0: the master; others are slaves") \
+	K(str, brokerIP1, "", 0, 0, CONF_FIXED, "address told to clients, part of message ids; empty: the first of this machine") \
+	K(str, brokerIP2, "", 0, 0, CONF_FIXED, "address told to slaves; empty: brokerIP1") \
+	K(str, bindAddress, "0.0.0.0", 0, 0, CONF_FIXED, "address to listen on") \
+	K(i32, listenPort, "10911", 0, 65535, CONF_FIXED, "port; the fast port is two below; 0: any free port") \
+	K(i32, haListenPort, "0", 0, 65535, CONF_FIXED, "port for slaves; 0: listenPort + 1") \
+	K(str, namesrvAddr, "", 0, 0, CONF_RUNTIME, "name servers, host:port[;host:port...]") \
+	K(boolean, fetchNamesrvAddrByAddressServer, "false", 0, 0, CONF_RUNTIME, "ask an http address server for namesrvAddr") \
+	K(str, rmqAddressServerDomain, "jmenv.tbsite.net", 0, 0, CONF_RUNTIME, "host, or host:port, of the address server") \
+	K(str, rmqAddressServerSubGroup, "nsaddr", 0, 0, CONF_RUNTIME, "last part of the address server's path") \
+	K(i32, fetchNamesrvAddrInterval, "10000", 1000, INT32_MAX, CONF_RUNTIME, "ms between questions to the address server") \
+	K(boolean, fetchNameSrvAddrByDnsLookup, "false", 0, 0, CONF_IGNORED, "names are looked up at each connect anyhow") \
+	K(i32, registerNameServerPeriod, "30000", 10000, 60000, CONF_RUNTIME, "ms between registrations with the name servers") \
+	K(i32, registerBrokerTimeoutMills, "24000", 100, INT32_MAX, CONF_RUNTIME, "ms to wait for a name server's answer") \
+	K(boolean, forceRegister, "true", 0, 0, CONF_IGNORED, "registrations are always sent") \
+	K(boolean, compressedRegister, "false", 0, 0, CONF_IGNORED, "broken in the peer; plain bodies are sent") \
+	K(str, regionId, "DefaultRegion", 0, 0, CONF_RUNTIME, "property MSG_REGION of every message") \
+	K(i32, brokerPermission, "6", 0, 7, CONF_RUNTIME, "4 read + 2 write, for all topics") \
+	K(enum_broker_role, brokerRole, "ASYNC_MASTER", 0, 0, CONF_FIXED, "ASYNC_MASTER, SYNC_MASTER or SLAVE") \
+	K(i32, serverChannelMaxIdleTimeSeconds, "120", 0, INT32_MAX, CONF_FIXED, "close a connection without traffic after; 0: never") \
+	K(i32, serverSocketBacklog, "1024", 1, 65535, CONF_FIXED, "connections that may wait to be accepted")
+
+#define BROKER_CONF_TOPICS(K) \
+	K(boolean, autoCreateTopicEnable, "true", 0, 0, CONF_RUNTIME, "make an unknown topic when a message comes for it") \
+	K(i32, defaultTopicQueueNums, "8", 1, 65535, CONF_RUNTIME, "queues of TBW102: at most so many has a topic made by a send") \
+	K(boolean, clusterTopicEnable, "true", 0, 0, CONF_FIXED, "topic with the cluster's name can be read and written") \
+	K(boolean, brokerTopicEnable, "true", 0, 0, CONF_FIXED, "topic with the broker's name can be read and written") \
+	K(boolean, autoCreateSubscriptionGroup, "true", 0, 0, CONF_RUNTIME, "make an unknown group when it is first named") \
+	K(boolean, traceTopicEnable, "false", 0, 0, CONF_FIXED, "make the topic for message traces at start") \
+	K(str, msgTraceTopicName, "RMQ_SYS_TRACE_TOPIC", 0, 0, CONF_FIXED, "that topic") \
+	K(boolean, traceOn, "true", 0, 0, CONF_RUNTIME, "tell clients to trace: property TRACE_ON") \
+	K(boolean, validateSystemTopicWhenUpdateTopic, "true", 0, 0, CONF_RUNTIME, "refuse to change topics of the system") \
+	K(boolean, enableMixedMessageType, "false", 0, 0, CONF_RUNTIME, "allow topics of message.type MIXED") \
+	K(i32, reviveQueueNum, "8", 1, 65535, CONF_FIXED, "queues of the topic for un-acked pops") \
+	K(i64, startAcceptSendRequestTimeStamp, "0", 0, INT64_MAX, CONF_RUNTIME, "refuse sends before this time (Unix ms)") \
+	K(boolean, rejectTransactionMessage, "false", 0, 0, CONF_RUNTIME, "refuse transactional messages") \
+	K(boolean, timerWheelEnable, "false", 0, 0, CONF_FIXED, "messages for a given time; not offered yet") \
+	K(boolean, rejectPullConsumerEnable, "false", 0, 0, CONF_RUNTIME, "refuse consumers that pull by themselves") \
+	K(boolean, litePullMessageEnable, "true", 0, 0, CONF_RUNTIME, "serve LITE_PULL_MESSAGE") \
+	K(boolean, notifyConsumerIdsChangedEnable, "true", 0, 0, CONF_RUNTIME, "tell the members when a group changes") \
+	K(i32, channelExpiredTimeout, "120000", 1000, INT32_MAX, CONF_RUNTIME, "ms without heartbeat after which a client is gone") \
+	K(i32, subscriptionExpiredTimeout, "600000", 1000, INT32_MAX, CONF_IGNORED, "subscriptions live as long as their group") \
+	K(boolean, enablePropertyFilter, "false", 0, 0, CONF_FIXED, "SQL92 filters; not offered yet") \
+	K(boolean, useServerSideResetOffset, "true", 0, 0, CONF_RUNTIME, "a reset of offsets is done by the broker alone")
+
+#define BROKER_CONF_PULL(K) \
+	K(boolean, longPollingEnable, "true", 0, 0, CONF_RUNTIME, "hold a pull as long as it asks; else shortPollingTimeMills") \
+	K(i32, shortPollingTimeMills, "1000", 0, INT32_MAX, CONF_RUNTIME, "ms to hold a pull without long polling") \
+	K(i32, maxTransferBytesOnMessageInMemory, "262144", 1, INT32_MAX, CONF_RUNTIME, "bytes in one pull answer") \
+	K(i32, maxTransferCountOnMessageInMemory, "1024", 1, 1024, CONF_RUNTIME, "messages in one pull answer (the peer: 32)") \
+	K(i32, accessMessageInMemoryMaxRatio, "40", 0, 100, CONF_RUNTIME, "percent of memory taken for recent messages") \
+	K(boolean, slaveReadEnable, "false", 0, 0, CONF_RUNTIME, "send consumers that are far behind to a slave") \
+	K(i32, defaultQueryMaxNum, "32", 1, 1024, CONF_RUNTIME, "messages in the answer to a query by unique key") \
+	K(i32, maxHeldPulls, "1000000", 1, INT32_MAX, CONF_RUNTIME, "pulls that may wait; more are answered at once (our own key)")
+
+#define BROKER_CONF_STORE(K) \
+	K(str, storePathRootDir, "", 0, 0, CONF_FIXED, "the store; empty: ~/store") \
+	K(str, storePathCommitLog, "", 0, 0, CONF_FIXED, "the log; empty: storePathRootDir/commitlog") \
+	K(size, mappedFileSizeCommitLog, "1073741824", 4096, INT32_MAX, CONF_FIXED, "bytes of a log segment") \
+	K(size, mappedFileSizeConsumeQueue, "6000000", 20, INT32_MAX, CONF_FIXED, "bytes of a consume queue's segment") \
+	K(i32, maxHashSlotNum, "5000000", 1, INT32_MAX / 8, CONF_FIXED, "slots of an index file") \
+	K(i32, maxIndexNum, "20000000", 2, INT32_MAX / 24, CONF_FIXED, "entries of an index file") \
+	K(boolean, messageIndexEnable, "true", 0, 0, CONF_FIXED, "index messages by key") \
+	K(boolean, messageIndexSafe, "false", 0, 0, CONF_FIXED, "trust the index after a crash only as far as the checkpoint says") \
+	K(boolean, checkCRCOnRecover, "true", 0, 0, CONF_FIXED, "check every body when a store is recovered") \
+	K(size, maxMessageSize, "4194304", 1, 15728640, CONF_FIXED, "bytes of a message's body") \
+	K(enum_flush_disk_type, flushDiskType, "ASYNC_FLUSH", 0, 0, CONF_FIXED, "SYNC_FLUSH: answer a send when it is on the disk") \
+	K(i32, flushIntervalCommitLog, "500", 1, INT32_MAX, CONF_RUNTIME, "ms between flushes of the log (ASYNC_FLUSH)") \
+	K(i32, flushIntervalConsumeQueue, "1000", 1, INT32_MAX, CONF_RUNTIME, "ms between flushes of queues, index and checkpoint") \
+	K(i32, syncFlushTimeout, "5000", 1, INT32_MAX, CONF_RUNTIME, "ms after which a send that is not on the disk gets code 10") \
+	K(i32, flushConsumerOffsetInterval, "5000", 10, INT32_MAX, CONF_RUNTIME, "ms between saves of the groups' offsets") \
+	K(str, deleteWhen, "04", 0, 0, CONF_FIXED, "hours at which old segments go, such as 04;16") \
+	K(i32, fileReservedTime, "72", 0, INT32_MAX, CONF_FIXED, "hours that a segment is kept") \
+	K(i32, diskMaxUsedSpaceRatio, "75", 10, 95, CONF_FIXED, "percent of the disk above which old segments go at any hour") \
+	K(i32, diskSpaceCleanForciblyRatio, "85", 30, 100, CONF_FIXED, "percent above which segments go before their time") \
+	K(i32, diskSpaceWarningLevelRatio, "90", 35, 100, CONF_FIXED, "percent above which sends are refused") \
+	K(boolean, cleanFileForciblyEnable, "true", 0, 0, CONF_FIXED, "allow diskSpaceCleanForciblyRatio") \
+	K(i32, cleanResourceInterval, "10000", 100, INT32_MAX, CONF_RUNTIME, "ms between rounds of removing old segments") \
+	K(size, maxStoreBytes, "0", 0, INT64_MAX, CONF_FIXED, "bytes of log to keep; 0: no limit (our own key)") \
+	K(size, minFreeBytes, "0", 0, INT64_MAX, CONF_FIXED, "free bytes below which sends are refused; 0: by ratio (our own key)") \
+	K(boolean, adoptSegmentSizes, "true", 0, 0, CONF_FIXED, "take segment sizes from the files that exist (our own key)") \
+	K(str, messageDelayLevel, "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h", 0, 0, CONF_FIXED, "delay levels") \
+	K(i32, consumerOffsetUpdateVersionStep, "500", 1, INT32_MAX, CONF_RUNTIME, "commits per new version of the offset table") \
+	K(enum_log_level, logLevel, "info", 0, 0, CONF_RUNTIME, "error, warn, info, debug, trace (our own key)")
+
+/* The peer's keys that change nothing here.  X(key, default) */
+#define BROKER_CONF_IGNORED(X) \
+	X(serverWorkerThreads, "8") X(serverSelectorThreads, "3") X(serverCallbackExecutorThreads, "0") \
+	X(serverOnewaySemaphoreValue, "256") X(serverAsyncSemaphoreValue, "64") X(serverSocketSndBufSize, "0") \
+	X(serverSocketRcvBufSize, "0") X(writeBufferHighWaterMark, "0") X(writeBufferLowWaterMark, "0") \
+	X(useEpollNativeSelector, "false") X(enableShutdownGracefully, "false") X(shutdownWaitTimeSeconds, "30") \
+	X(serverPooledByteBufAllocatorEnable, "true") X(sendMessageThreadPoolNums, "") X(putMessageFutureThreadPoolNums, "") \
+	X(pullMessageThreadPoolNums, "") X(litePullMessageThreadPoolNums, "") X(ackMessageThreadPoolNums, "3") \
+	X(processReplyMessageThreadPoolNums, "") X(queryMessageThreadPoolNums, "") X(adminBrokerThreadPoolNums, "16") \
+	X(clientManageThreadPoolNums, "32") X(consumerManageThreadPoolNums, "32") X(loadBalanceProcessorThreadPoolNums, "32") \
+	X(heartbeatThreadPoolNums, "") X(endTransactionThreadPoolNums, "") X(recoverThreadPoolNums, "32") \
+	X(sendThreadPoolQueueCapacity, "10000") X(putThreadPoolQueueCapacity, "10000") X(pullThreadPoolQueueCapacity, "100000") \
+	X(litePullThreadPoolQueueCapacity, "100000") X(ackThreadPoolQueueCapacity, "100000") \
+	X(replyThreadPoolQueueCapacity, "10000") X(queryThreadPoolQueueCapacity, "20000") \
+	X(clientManagerThreadPoolQueueCapacity, "1000000") X(consumerManagerThreadPoolQueueCapacity, "1000000") \
+	X(heartbeatThreadPoolQueueCapacity, "50000") X(endTransactionPoolQueueCapacity, "100000") \
+	X(adminBrokerThreadPoolQueueCapacity, "10000") X(brokerFastFailureEnable, "true") X(waitTimeMillsInSendQueue, "200") \
+	X(waitTimeMillsInPullQueue, "5000") X(waitTimeMillsInLitePullQueue, "5000") X(waitTimeMillsInHeartbeatQueue, "31000") \
+	X(waitTimeMillsInTransactionQueue, "3000") X(waitTimeMillsInAckQueue, "3000") X(asyncSendEnable, "true") \
+	X(realTimeNotifyConsumerChange, "true") X(useStaticSubscription, "false") X(enableSingleTopicRegister, "false") \
+	X(enableSplitRegistration, "false") X(splitRegistrationSize, "800") X(brokerHeartbeatInterval, "1000") \
+	X(brokerNotActiveTimeoutMillis, "10000") X(transferMsgByHeap, "true") X(maxTransferBytesOnMessageInDisk, "65536") \
+	X(maxTransferCountOnMessageInDisk, "8") X(maxFilterMessageSize, "16000") X(travelCqFileNumWhenGetMessage, "1") \
+	X(diskFallRecorded, "true") X(offsetCheckInSlave, "false") X(disableConsumeIfConsumerReadSlowly, "false") \
+	X(consumerFallbehindThreshold, "17179869184") X(enableBroadcastOffsetStore, "true") \
+	X(broadcastOffsetExpireSecond, "120") X(broadcastOffsetExpireMaxSecond, "300") X(loadBalancePollNameServerInterval, "30000") \
+	X(serverLoadBalancerEnable, "true") X(defaultMessageRequestMode, "PULL") X(defaultPopShareQueueNum, "-1") \
+	X(lockInStrictMode, "false") X(storeReplyMessageEnable, "true") X(popPollingSize, "1024") X(popPollingMapSize, "100000") \
+	X(maxPopPollingSize, "100000") X(enableCalcFilterBitMap, "false") X(enableConsumeQueueExt, "false") \
+	X(bitMapLengthConsumeQueueExt, "64") X(expectConsumerNumUseFilter, "32") X(maxErrorRateOfBloomFilter, "20") \
+	X(filterDataCleanTimeSpan, "86400000") X(filterSupportRetry, "false") X(readOnlyCommitLogStorePaths, "") \
+	X(storePathEpochFile, "") X(storePathBrokerIdentity, "") X(storePathDLedgerCommitLog, "") \
+	X(mappedFileSizeConsumeQueueExt, "50331648") X(mapperFileSizeBatchConsumeQueue, "13800000") \
+	X(mappedFileSizeTimerLog, "104857600") X(compactionMappedFileSize, "104857600") X(compactionCqMappedFileSize, "10485760") \
+	X(maxMsgsNumBatch, "64") X(autoMessageVersionOnTopicLen, "true") X(enabledAppendPropCRC, "false") \
+	X(forceVerifyPropCRC, "false") X(duplicationEnable, "false") X(enableCompaction, "true") X(compactionThreadNum, "6") \
+	X(compactionScheduleInternal, "900000") X(maxOffsetMapSize, "104857600") X(enableLmq, "false") \
+	X(enableMultiDispatch, "false") X(maxLmqConsumeQueueNum, "20000") X(storeType, "default") \
+	X(warmMapedFileEnable, "false") X(mappedFileSwapEnable, "true") X(recheckReputOffsetFromCq, "false") \
+	X(enableBuildConsumeQueueConcurrently, "false") X(batchDispatchRequestThreadPoolNums, "16") X(recoverConcurrently, "false") \
+	X(topicQueueLockNum, "32") X(useReentrantLockWhenPutMessage, "true") X(osPageCacheBusyTimeOutMills, "1000") \
+	X(flushCommitLogTimed, "true") X(flushCommitLogLeastPages, "4") X(flushCommitLogThoroughInterval, "10000") \
+	X(flushConsumeQueueLeastPages, "2") X(flushConsumeQueueThoroughInterval, "60000") X(transientStorePoolEnable, "false") \
+	X(transientStorePoolSize, "5") X(fastFailIfNoBufferInStorePool, "false") X(commitIntervalCommitLog, "200") \
+	X(commitCommitLogLeastPages, "4") X(commitCommitLogThoroughInterval, "200") X(flushDelayOffsetInterval, "10000") \
+	X(deleteFileBatchMax, "10") X(deleteCommitLogFilesInterval, "100") X(deleteConsumeQueueFilesInterval, "100") \
+	X(destroyMapedFileIntervalForcibly, "120000") X(redeleteHangedFileInterval, "120000") X(replicasPerDiskPartition, "1") \
+	X(logicalDiskSpaceCleanForciblyThreshold, "0.8") X(enableScheduleMessageStats, "true") \
+	X(enableScheduleAsyncDeliver, "false") X(scheduleAsyncDeliverMaxPendingLimit, "2000") \
+	X(scheduleAsyncDeliverMaxResendNum2Blocked, "3") X(delayOffsetUpdateVersionStep, "200") X(timerPrecisionMs, "1000") \
+	X(timerRollWindowSlot, "172800") X(timerMaxDelaySec, "259200") X(timerFlushIntervalMs, "1000") \
+	X(timerGetMessageThreadNum, "3") X(timerPutMessageThreadNum, "3") X(timerStopEnqueue, "false") X(timerStopDequeue, "false") \
+	X(timerSkipUnknownError, "false") X(timerCongestNumEachSlot, "2147483647") X(timerEnableCheckMetrics, "true") \
+	X(timerCheckMetricsWhen, "05") X(timerInterceptDelayLevel, "false") X(disappearTimeAfterStart, "-1") \
+	X(transactionTimeOut, "6000") X(transactionCheckMax, "15") X(transactionCheckInterval, "30000") \
+	X(transactionOpMsgMaxSize, "4096") X(transactionOpBatchInterval, "3000") X(transactionMetricFlushInterval, "3000") \
+	X(reviveInterval, "1000") X(reviveMaxSlow, "3") X(reviveScanTime, "10000") X(enableSkipLongAwaitingAck, "false") \
+	X(reviveAckWaitMs, "180000") X(enablePopBufferMerge, "false") X(popCkStayBufferTime, "10000") \
+	X(popCkStayBufferTimeOut, "3000") X(popCkMaxBufferSize, "200000") X(popCkOffsetMaxQueueSize, "20000") \
+	X(enablePopBatchAck, "false") X(enableNotifyAfterPopOrderLockRelease, "true") X(initPopOffsetByCheckMsgInMem, "true") \
+	X(retrieveMessageFromPopRetryTopicV1, "true") X(enableRetryTopicV2, "false") X(popResponseReturnActualRetryTopic, "false") \
+	X(popInflightMessageThreshold, "10000") X(enablePopMessageThreshold, "false") X(haMasterAddress, "") \
+	X(haSendHeartbeatInterval, "5000") X(haHousekeepingInterval, "20000") X(haTransferBatchSize, "32768") \
+	X(haMaxGapNotInSync, "268435456") X(haMaxTimeSlaveNotCatchup, "15000") X(haFlowControlEnable, "false") \
+	X(maxHaTransferByteInSecond, "104857600") X(slaveTimeout, "3000") X(totalReplicas, "1") X(inSyncReplicas, "1") \
+	X(minInSyncReplicas, "1") X(enableAutoInSyncReplicas, "false") X(allAckInSyncStateSet, "false") \
+	X(syncMasterFlushOffsetWhenStartup, "false") X(syncFromLastFile, "false") X(asyncLearner, "false") \
+	X(maxChecksumRange, "1073741824") X(enableSlaveActingMaster, "false") X(enableRemoteEscape, "false") \
+	X(skipPreOnline, "false") X(syncBrokerMemberGroupPeriod, "1000") X(compatibleWithOldNameSrv, "true") \
+	X(forwardTimeout, "3000") X(enableControllerMode, "false") X(controllerAddr, "") X(fetchControllerAddrByDnsLookup, "false") \
+	X(syncBrokerMetadataPeriod, "5000") X(checkSyncStateSetPeriod, "5000") X(syncControllerMetadataPeriod, "10000") \
+	X(controllerHeartBeatTimeoutMills, "10000") X(brokerElectionPriority, "2147483647") X(enableDLegerCommitLog, "false") \
+	X(dLegerGroup, "") X(dLegerPeers, "") X(dLegerSelfId, "") X(preferredLeaderId, "") X(coldDataFlowControlEnable, "false") \
+	X(coldDataScanEnable, "false") X(coldCtrStrategyEnable, "false") X(usePIDColdCtrStrategy, "true") \
+	X(cgColdReadThreshold, "3145728") X(globalColdReadThreshold, "104857600") X(dataReadAheadEnable, "true") \
+	X(aclEnable, "false") X(enableCleanExpiredOffset, "false") X(maxBatchDeleteFilesNum, "50") \
+	X(pullBatchMaxMessageCount, "160") X(putMsgIndexHightWater, "600000") X(flushConsumerOffsetHistoryInterval, "60000") \
+	X(highSpeedMode, "false") X(maxTopicLength, "255") X(dispatchFromSenderThread, "false") X(dispatchCqThreads, "10") \
+	X(dispatchCqCacheNum, "4096") X(enableAsyncReput, "true") X(wakeCommitWhenPutMessage, "true") \
+	X(wakeFlushWhenPutMessage, "true") X(putMessageTimeout, "8000") X(maxSlaveResendLength, "268435456") X(rocketmqHome, "")
+
+#define BROKER_CONF_C_str char *
+#define BROKER_CONF_C_i32 int32_t
+#define BROKER_CONF_C_i64 int64_t
+#define BROKER_CONF_C_boolean bool
+#define BROKER_CONF_C_size int64_t
+#define BROKER_CONF_C_enum_flush_disk_type int32_t
+#define BROKER_CONF_C_enum_broker_role int32_t
+#define BROKER_CONF_C_enum_log_level int32_t
+
+struct broker_conf {
+#define BROKER_CONF_FIELD(type, key, otherwise, min, max, flags, help) BROKER_CONF_C_##type key;
+	BROKER_CONF_IDENTITY(BROKER_CONF_FIELD)
+	BROKER_CONF_TOPICS(BROKER_CONF_FIELD)
+	BROKER_CONF_PULL(BROKER_CONF_FIELD)
+	BROKER_CONF_STORE(BROKER_CONF_FIELD)
+#undef BROKER_CONF_FIELD
+#define BROKER_CONF_FIELD(key, otherwise) char *key;
+	BROKER_CONF_IGNORED(BROKER_CONF_FIELD)
+#undef BROKER_CONF_FIELD
+};
+
+/* A new table of all keys, with their defaults in *c; the strings in *c belong to it. */
+struct conf *broker_conf_new(struct broker_conf *c);
+/* Smaller files and no limit of age for a queue that lives in somebody's home: as defaults, before file and -p. */
+int broker_conf_embedded(struct conf *rows, const char *dir, struct mq_error *e);
+/* What a single row cannot see: values that go together.  Fills in what is empty (names, addresses, paths). */
+int broker_conf_check(struct conf *rows, struct broker_conf *c, struct mq_error *e);
+
+#endif

@@ -1,0 +1,116 @@
+/* client_table.h: who is connected: members of consumer groups with their subscriptions, and of producer groups.
+ *
+ * A member is a connection.  It comes with its first heartbeat and goes with UNREGISTER_CLIENT, the end of its connection, or
+ * channelExpiredTimeout without heartbeat.  When members or topics of a group change, its members get NOTIFY_CONSUMER_IDS_CHANGED:
+ * at once for the first change, then at most every NOTICE_GAP_MS however many changes there are. */
+#ifndef BROKER_CLIENT_TABLE_H
+#define BROKER_CLIENT_TABLE_H
+
+#include "hash.h"
+#include <base/heap.h>
+#include <base/json.h>
+#include <codec/tag.h>
+#include <net/conn.h>
+
+struct broker;
+struct hold_pull;
+
+enum { NOTICE_GAP_MS = 500 };
+
+enum consume_type { CONSUME_ACTIVELY, CONSUME_PASSIVELY, CONSUME_POP };
+enum message_model { MODEL_BROADCASTING, MODEL_CLUSTERING };
+enum consume_from { FROM_LAST, FROM_LAST_AND_MIN, FROM_MIN, FROM_MAX, FROM_FIRST, FROM_TIMESTAMP };
+const char *consume_type_name(enum consume_type t);             /* "CONSUME_PASSIVELY" */
+const char *message_model_name(enum message_model m);           /* "CLUSTERING" */
+const char *consume_from_name(enum consume_from f);             /* "CONSUME_FROM_LAST_OFFSET" */
+
+/* What a group wants of a topic.  Counted, so that a held pull keeps the one it came with; never changed once made. */
+struct sub {
+	int refs;
+	bool sql, class_filter;
+	int64_t version;                /* ms (Go: ns), for "newer than" only */
+	struct tag_set tags;            /* of a TAG expression: from the expression, never from the client's hashes */
+	char *topic, *expr;             /* expr: "*", "A||B", SQL text */
+};
+/* 0, or MQ_EINVAL with the reason. */
+int sub_new(struct sub **s, struct mq_str topic, struct mq_str expr, struct mq_str type, int64_t version, struct mq_error *e);
+struct sub *sub_get(struct sub *s);
+void sub_put(struct sub *s);
+static inline bool sub_match(const struct sub *s, int64_t code)
+{
+	return s->tags.all || tag_match_code(&s->tags, code);
+}
+
+/* One subscription of a group. */
+struct group_sub {
+	UT_hash_handle hh;              /* by topic */
+	struct sub *sub;
+};
+
+struct client_group;
+
+/* A connection in a group. */
+struct member {
+	struct member *next, *prev;             /* in the group */
+	struct member *conn_next, *conn_prev;   /* of the connection */
+	struct client_group *group;
+	struct conn *c;                         /* borrowed: the member goes before it */
+	char *client_id;
+	uint8_t language;                       /* frame.h code */
+	int32_t version;
+	int64_t seen_ms;                        /* monotonic: last heartbeat */
+	int64_t seen_wall_ms;
+};
+
+struct client_group {
+	UT_hash_handle hh;
+	bool producer;
+	enum consume_type type;
+	enum message_model model;
+	enum consume_from from;
+	struct member *members;
+	int nmembers;
+	struct group_sub *subs;                 /* uthash; consumers */
+	struct sub *inline_sub;                 /* of the last pull that carried its own */
+	struct heap_node notice;                /* due time of the next notice, if one is wanted */
+	int64_t last_notice_ms;
+	uint32_t name_n;
+	char name[];                            /* NUL-terminated */
+};
+
+/* What hangs on a connection: conn_public(c)->user. */
+struct channel {
+	struct member *members;
+	struct hold_pull *pulls;                /* of hold.c */
+};
+
+struct client_table {
+	struct broker *b;
+	struct client_group *consumers, *producers;     /* uthash */
+	struct heap notices;
+	uv_timer_t notice_timer, scan_timer;
+};
+
+struct client_table *client_table_new(struct broker *b);
+void client_table_stop(struct client_table *t, void (*done)(void *arg), void *arg);
+void client_table_free(struct client_table *t);
+
+void client_table_opened(struct client_table *t, struct conn *c);       /* makes its channel */
+void client_table_closed(struct client_table *t, struct conn *c);       /* drops its members and its channel */
+
+struct client_group *client_table_consumers(struct client_table *t, struct mq_str group);       /* NULL: nobody */
+struct client_group *client_table_producers(struct client_table *t, struct mq_str group);
+struct sub *client_group_sub(struct client_group *g, struct mq_str topic);                      /* borrowed; NULL */
+/* Any member with this client id (the latest), or NULL. */
+struct member *client_group_member(struct client_group *g, struct mq_str client_id);
+
+/* The body of a heartbeat.  *changed: a member or a topic came or went.  0, or MQ_EINVAL with the reason. */
+int client_table_heartbeat(struct client_table *t, struct conn *c, uint8_t language, int32_t version, const json_t *body,
+                           bool *changed, struct mq_error *e);
+void client_table_unregister(struct client_table *t, struct conn *c, struct mq_str producer_group, struct mq_str consumer_group);
+
+/* SubscriptionData of a heartbeat or a CHECK_CLIENT_CONFIG as a sub. */
+int sub_from_json(struct sub **s, const json_t *data, struct mq_error *e);
+void sub_write(const struct sub *s, struct json_out *o);                /* SubscriptionData */
+
+#endif

@@ -1,0 +1,168 @@
+/* dispatch.c: THE table of what this broker serves, and the way of a request through it. */
+#include "broker.h"
+#include "handle.h"
+#include <base/err.h>
+#include <assert.h>
+#include <stdarg.h>
+
+enum { HEADER_BYTES = 512 };    /* of the largest header struct */
+
+static const struct dispatch_row dispatch_rows[] = {
+	{ REQ_SEND_MESSAGE,           handle_send, 0 },
+	{ REQ_SEND_MESSAGE_V2,        handle_send, 0 },
+	{ REQ_SEND_BATCH_MESSAGE,     handle_send, 0 },
+	{ REQ_PULL_MESSAGE,           handle_pull, DISPATCH_MAIN_ONLY },
+	{ REQ_LITE_PULL_MESSAGE,      handle_pull, DISPATCH_MAIN_ONLY },
+	{ REQ_QUERY_CONSUMER_OFFSET,  handle_query_offset, 0 },
+	{ REQ_UPDATE_CONSUMER_OFFSET, handle_update_offset, 0 },
+	{ REQ_SEARCH_OFFSET_BY_TIMESTAMP, handle_search_offset, 0 },
+	{ REQ_GET_MAX_OFFSET,         handle_max_offset, 0 },
+	{ REQ_GET_MIN_OFFSET,         handle_min_offset, 0 },
+	{ REQ_GET_EARLIEST_MSG_STORETIME, handle_earliest_time, 0 },
+	{ REQ_HEART_BEAT,             handle_heartbeat, 0 },
+	{ REQ_UNREGISTER_CLIENT,      handle_unregister_client, 0 },
+	{ REQ_GET_CONSUMER_LIST_BY_GROUP, handle_consumer_list, 0 },
+	{ REQ_CHECK_CLIENT_CONFIG,    handle_check_client, 0 },
+	{ REQ_QUERY_MESSAGE,          handle_query_message, 0 },
+	{ REQ_VIEW_MESSAGE_BY_ID,     handle_view_message, 0 },
+	{ REQ_UPDATE_AND_CREATE_TOPIC, handle_create_topic, 0 },
+	{ REQ_GET_ALL_TOPIC_CONFIG,   handle_all_topics, 0 },
+	{ REQ_DELETE_TOPIC_IN_BROKER, handle_delete_topic, 0 },
+	{ REQ_GET_TOPIC_CONFIG,       handle_topic_config, 0 },
+};
+enum { NROWS = sizeof dispatch_rows / sizeof dispatch_rows[0] };
+
+/* Codes below 1024 are found by index, the few others by looking. */
+static struct dispatch_entry {
+	const struct dispatch_row *row;
+	const struct request_row *request;
+} dispatch_low[1024], dispatch_high[NROWS];
+static size_t dispatch_nhigh;
+static bool dispatch_ready;
+
+static void dispatch_init(void)
+{
+	for (size_t i = 0; i < NROWS; i++) {
+		const struct dispatch_row *r = &dispatch_rows[i];
+		struct dispatch_entry e = { r, request_find(r->code) };
+
+		assert(e.request && e.request->header->size <= HEADER_BYTES);
+		if ((uint32_t)r->code < 1024)
+			dispatch_low[r->code] = e;
+		else
+			dispatch_high[dispatch_nhigh++] = e;
+	}
+	dispatch_ready = true;
+}
+
+static const struct dispatch_entry *dispatch_entry(int32_t code)
+{
+	if (!dispatch_ready)
+		dispatch_init();
+	if ((uint32_t)code < 1024)
+		return dispatch_low[code].row ? &dispatch_low[code] : NULL;
+	for (size_t i = 0; i < dispatch_nhigh; i++)
+		if (dispatch_high[i].row->code == code)
+			return &dispatch_high[i];
+	return NULL;
+}
+
+const struct dispatch_row *dispatch_find(int32_t code)
+{
+	const struct dispatch_entry *e = dispatch_entry(code);
+
+	return e ? e->row : NULL;
+}
+
+int dispatch_request(struct broker *b, struct conn *c, struct frame *f, bool vip)
+{
+	const struct dispatch_entry *e = dispatch_entry(f->code);
+	struct req q = { .b = b, .c = c, .f = f, .id = frame_id_of(f), .vip = vip };
+	_Alignas(16) char header[HEADER_BYTES];
+	struct mq_error err;
+
+	b->metrics.requests++;
+	if (q.id.oneway)
+		b->metrics.oneway_requests++;
+	if (!e || (vip && (e->row->flags & DISPATCH_MAIN_ONLY))) {
+		b->metrics.unknown_requests++;
+		reply(&q, RESP_REQUEST_CODE_NOT_SUPPORTED, " request type %d not supported", f->code);
+		return 0;
+	}
+	if (header_decode(e->request->header, f, header, &err) < 0) {
+		b->metrics.bad_requests++;
+		reply(&q, RESP_SYSTEM_ERROR, "%s", err.text);
+		return 0;
+	}
+	q.h = header;
+	e->row->handler(&q);
+	return 0;
+}
+
+/* ---- Answers ----------------------------------------------------------------------------------------------------------- */
+
+void reply_begin(struct req *q, struct frame_out *o, int32_t code, const char *remark)
+{
+	struct buf *out = conn_out(q->c);
+
+	if (q->id.oneway) {
+		out = &q->b->void_out;
+		out->n = 0;
+	} else {
+		metrics_answer(&q->b->metrics, code);
+		if (code == RESP_SYSTEM_BUSY)
+			q->b->metrics.busy_answers++;
+	}
+	frame_answer(o, out, q->id, code, (struct mq_str){ remark, remark ? strlen(remark) : 0 });
+}
+
+void reply_end(struct req *q, struct frame_out *o)
+{
+	frame_end(o);
+	if (!q->f)
+		conn_kick(q->c);
+}
+
+void reply(struct req *q, int32_t code, const char *fmt, ...)
+{
+	char remark[1024] = "";
+	struct frame_out o;
+	va_list ap;
+
+	if (fmt) {
+		va_start(ap, fmt);
+		vsnprintf(remark, sizeof remark, fmt, ap);
+		va_end(ap);
+	}
+	reply_begin(q, &o, code, fmt ? remark : NULL);
+	reply_end(q, &o);
+}
+
+void reply_body(struct req *q, struct mq_str body)
+{
+	struct frame_out o;
+
+	reply_begin(q, &o, RESP_SUCCESS, NULL);
+	frame_body(&o);
+	buf_str(o.buf, body);
+	reply_end(q, &o);
+}
+
+void later_take(struct later *l, const struct req *q)
+{
+	l->c = q->c;
+	l->id = q->id;
+	conn_ref(l->c);
+}
+
+struct req later_req(struct broker *b, const struct later *l)
+{
+	return (struct req){ .b = b, .c = l->c, .id = l->id };
+}
+
+void later_drop(struct later *l)
+{
+	if (l->c)
+		conn_unref(l->c);
+	l->c = NULL;
+}

@@ -1,0 +1,72 @@
+/* metrics.h: counters of the broker, one row each.  Only numbers go up here; who shows them: GET_BROKER_RUNTIME_INFO,
+ * and SIGUSR1, which writes all of them to the log.
+ *
+ *      M(name, help) */
+#ifndef BROKER_METRICS_H
+#define BROKER_METRICS_H
+
+#include <base/buf.h>
+
+#define BROKER_METRICS(M) \
+	M(requests, "requests that came, of any kind") \
+	M(oneway_requests, "of these, marked as not wanting an answer") \
+	M(unknown_requests, "of these, with a code that is not served") \
+	M(bad_requests, "of these, refused because a header field was missing or wrong") \
+	M(send_requests, "requests to send, single and batch") \
+	M(messages_in, "messages stored") \
+	M(bytes_in, "bytes of their records") \
+	M(sends_refused, "messages not stored") \
+	M(pull_requests, "requests to pull") \
+	M(messages_out, "messages delivered by pulls") \
+	M(bytes_out, "bytes of their records") \
+	M(pulls_held, "pulls that were made to wait for a message") \
+	M(pulls_woken, "waiting pulls ended by a message") \
+	M(pulls_expired, "waiting pulls ended by their time") \
+	M(pulls_not_held, "pulls that would have waited, over maxHeldPulls") \
+	M(busy_answers, "answers with code 2, system busy: this broker has no reason to give any") \
+	M(heartbeats, "heartbeats of clients") \
+	M(notices, "NOTIFY_CONSUMER_IDS_CHANGED sent to members of groups") \
+	M(notices_merged, "changes of groups that shared a notice with another") \
+	M(offset_commits, "offsets of groups stored") \
+	M(offset_commits_ignored, "offsets of groups ignored: negative, or beyond the end of the queue") \
+	M(flushes, "flushes of the log") \
+	M(flush_us, "microseconds spent in them") \
+	M(flush_timeouts, "sends answered with code 10: not on the disk in time") \
+	M(flush_failures, "flushes that failed") \
+	M(registrations, "registrations answered by a name server") \
+	M(registration_failures, "registrations that failed") \
+	M(tables_saved, "tables written to config/*.json") \
+	M(table_failures, "tables that could not be written") \
+	M(conns_opened, "connections accepted") \
+	M(conns_closed, "connections gone, whoever closed them") \
+	M(conns_idle_closed, "of these, closed by us: no traffic") \
+	M(conns_protocol_closed, "of these, closed by us: not a frame") \
+	M(conns_slow_closed, "of these, closed by us: answers not read") \
+	M(conns_expired_closed, "of these, closed by us: no heartbeat for channelExpiredTimeout") \
+	M(clients_expired, "group members removed for want of heartbeats") \
+	M(commit_late, "commits of an offset below the stored one")
+
+struct metrics {
+#define METRICS_FIELD(name, help) uint64_t name;
+	BROKER_METRICS(METRICS_FIELD)
+#undef METRICS_FIELD
+	/* Answers by response code: 0..63 by itself, then the rest together. */
+	uint64_t answers[64], answers_other;
+};
+
+static inline void metrics_answer(struct metrics *m, int32_t code)
+{
+	if ((uint32_t)code < 64)
+		m->answers[code]++;
+	else
+		m->answers_other++;
+}
+
+/* "name value" lines, answers as "answer_SUCCESS value" (only those that happened). */
+void metrics_print(const struct metrics *m, struct buf *out);
+/* Each counter: cb(arg, name, help, value). */
+void metrics_each(const struct metrics *m, void (*cb)(void *arg, const char *name, const char *help, uint64_t v), void *arg);
+/* All of them to the log, one line each that is not zero. */
+void metrics_log(const struct metrics *m);
+
+#endif

@@ -1,0 +1,61 @@
+/* offset_table.h: how far each group has got: config/consumerOffset.json, saved every flushConsumerOffsetInterval.
+ *
+ * Key "topic@group".  The stored offset is the next to consume.  In memory only: the pull offset (what was delivered last)
+ * and a reset that waits to be picked up by the group's next pull. */
+#ifndef BROKER_OFFSET_TABLE_H
+#define BROKER_OFFSET_TABLE_H
+
+#include "hash.h"
+#include "table_file.h"
+
+struct offset_slot {
+	int64_t stored;         /* -1 = none */
+	int64_t pulled;         /* next offset after the last delivery, -1 = none */
+	int64_t reset;          /* -1 = none */
+};
+struct offsets {
+	UT_hash_handle hh;
+	int32_t n;              /* of slot: highest queue id seen + 1 */
+	struct offset_slot *slot;
+	uint32_t topic_n, name_n;
+	char name[];            /* "topic@group", NUL-terminated */
+};
+static inline struct mq_str offsets_topic(const struct offsets *o) { return (struct mq_str){ o->name, o->topic_n }; }
+static inline struct mq_str offsets_group(const struct offsets *o)
+{
+	return (struct mq_str){ o->name + o->topic_n + 1, o->name_n - o->topic_n - 1 };
+}
+
+struct offset_table {
+	struct broker *b;
+	struct offsets *all;    /* uthash */
+	struct table_file file;
+	struct data_version version;
+	int64_t commits;        /* since the last new version */
+};
+
+int offset_table_open(struct offset_table **t, struct broker *b, struct mq_error *e);
+void offset_table_free(struct offset_table *t);
+
+/* The group's offsets in a topic, or NULL. */
+struct offsets *offset_table_find(struct offset_table *t, struct mq_str topic, struct mq_str group);
+/* Stored offset, -1 if there is none.  A reset that waits is answered instead. */
+int64_t offset_table_get(struct offset_table *t, struct mq_str topic, struct mq_str group, int32_t queue_id);
+/* Store it.  `who` (a connection's name) is for the log.  Negative ones and those beyond `max` are ignored and logged.
+ * Returns false when ignored. */
+bool offset_table_commit(struct offset_table *t, struct mq_str topic, struct mq_str group, int32_t queue_id, int64_t off,
+                         int64_t max, const char *who);
+void offset_table_pulled(struct offset_table *t, struct mq_str topic, struct mq_str group, int32_t queue_id, int64_t next);
+/* Server-side reset (222): the stored offset becomes `off`, and the group's next pull of the queue is answered with it. */
+void offset_table_reset(struct offset_table *t, struct mq_str topic, struct mq_str group, int32_t queue_id, int64_t off);
+bool offset_table_has_reset(struct offset_table *t, struct mq_str topic, struct mq_str group, int32_t queue_id);
+/* The offset to go to, and the reset is over; -1 if there was none. */
+int64_t offset_table_take_reset(struct offset_table *t, struct mq_str topic, struct mq_str group, int32_t queue_id);
+void offset_table_drop_topic(struct offset_table *t, struct mq_str topic);
+void offset_table_drop_group(struct offset_table *t, struct mq_str group);
+/* All offsets of one group, or of one topic (the other view empty): cb for each. */
+void offset_table_each(struct offset_table *t, struct mq_str topic, struct mq_str group,
+                       void (*cb)(void *arg, struct offsets *o), void *arg);
+void offset_table_write_all(struct offset_table *t, struct buf *out);   /* {"dataVersion","offsetTable"} */
+
+#endif
