@@ -8,7 +8,7 @@
 
 #include "hash.h"
 #include <base/heap.h>
-#include <base/json.h>
+#include <codec/body_heartbeat.h>
 #include <codec/tag.h>
 #include <net/conn.h>
 
@@ -16,13 +16,6 @@ struct broker;
 struct hold_pull;
 
 enum { NOTICE_GAP_MS = 500 };
-
-enum consume_type { CONSUME_ACTIVELY, CONSUME_PASSIVELY, CONSUME_POP };
-enum message_model { MODEL_BROADCASTING, MODEL_CLUSTERING };
-enum consume_from { FROM_LAST, FROM_LAST_AND_MIN, FROM_MIN, FROM_MAX, FROM_FIRST, FROM_TIMESTAMP };
-const char *consume_type_name(enum consume_type t);             /* "CONSUME_PASSIVELY" */
-const char *message_model_name(enum message_model m);           /* "CLUSTERING" */
-const char *consume_from_name(enum consume_from f);             /* "CONSUME_FROM_LAST_OFFSET" */
 
 /* What a group wants of a topic.  Counted, so that a held pull keeps the one it came with; never changed once made. */
 struct sub {
@@ -65,9 +58,9 @@ struct member {
 struct client_group {
 	UT_hash_handle hh;
 	bool producer;
-	enum consume_type type;
-	enum message_model model;
-	enum consume_from from;
+	enum body_consume_type type;
+	enum body_model model;
+	enum body_from from;
 	struct member *members;
 	int nmembers;
 	struct group_sub *subs;                 /* uthash; consumers */
@@ -104,13 +97,14 @@ struct sub *client_group_sub(struct client_group *g, struct mq_str topic);      
 /* Any member with this client id (the latest), or NULL. */
 struct member *client_group_member(struct client_group *g, struct mq_str client_id);
 
-/* The body of a heartbeat.  *changed: a member or a topic came or went.  0, or MQ_EINVAL with the reason. */
-int client_table_heartbeat(struct client_table *t, struct conn *c, uint8_t language, int32_t version, const json_t *body,
-                           bool *changed, struct mq_error *e);
+/* A heartbeat.  *changed: a member or a topic came or went.  0, or MQ_EINVAL with the reason. */
+int client_table_heartbeat(struct client_table *t, struct conn *c, uint8_t language, int32_t version,
+                           const struct body_heartbeat *h, bool *changed, struct mq_error *e);
 void client_table_unregister(struct client_table *t, struct conn *c, struct mq_str producer_group, struct mq_str consumer_group);
 
-/* SubscriptionData of a heartbeat or a CHECK_CLIENT_CONFIG as a sub. */
-int sub_from_json(struct sub **s, const json_t *data, struct mq_error *e);
-void sub_write(const struct sub *s, struct json_out *o);                /* SubscriptionData */
+/* The same as a client says it: the expression counts, else the list of tags; hashes never. */
+int sub_from_body(struct sub **s, const struct body_sub *data, struct mq_error *e);
+/* And back; views into s and *keep. */
+void sub_body(const struct sub *s, struct body_keep *keep, struct body_sub *out);
 
 #endif

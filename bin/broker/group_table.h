@@ -4,27 +4,30 @@
 
 #include "hash.h"
 #include "table_file.h"
+#include <codec/body_group.h>
 
 #define GROUP_SYSTEM_PREFIX "CID_RMQ_SYS_"
 
+struct group_forbidden {
+	struct group_forbidden *next;
+	int32_t value;                          /* bit 0 */
+	size_t topic_n;
+	char topic[];
+};
+
 struct group {
 	UT_hash_handle hh;
-	bool consume_enable, from_min_enable, broadcast_enable, orderly, notify_enable;
-	int32_t retry_queues, retry_max, sys_flag, consume_timeout_min;
-	int64_t broker_id, slow_broker_id;      /* where to read from: usually, when far behind */
-	json_t *retry_policy;                   /* groupRetryPolicy as given; NULL = {"type":"CUSTOMIZED"} */
-	json_t *attributes;                     /* NULL = {} */
-	json_t *subscriptions;                  /* subscriptionDataSet as given; NULL = absent */
-	json_t *forbidden;                      /* topic -> bits; NULL = none */
-	uint32_t name_n;
-	char name[];                            /* NUL-terminated */
+	struct body_group conf;                 /* conf.name is `name` below; the rest lives in keep */
+	struct body_keep keep;
+	struct group_forbidden *forbidden;      /* NULL-ended list: topics that it may not read */
+	char name[];                            /* NUL-terminated; length: conf.name.n */
 };
 
 struct group_table {
 	struct broker *b;
 	struct group *all;                      /* uthash */
 	struct table_file file;
-	struct data_version version;
+	struct body_version version;
 };
 
 int group_table_open(struct group_table **t, struct broker *b, struct mq_error *e);
@@ -34,8 +37,8 @@ void group_table_free(struct group_table *t);
 struct group *group_table_find(struct group_table *t, struct mq_str name);
 /* As it is, without adding. */
 struct group *group_table_look(struct group_table *t, struct mq_str name);
-/* Add or replace from a SubscriptionGroupConfig (200). 0 or MQ_EINVAL. */
-int group_table_set(struct group_table *t, const json_t *config, struct mq_error *e);
+/* Add or replace (200); everything is copied.  0, or MQ_EINVAL with the reason. */
+int group_table_set(struct group_table *t, const struct body_group *conf, struct mq_error *e);
 /* false if unknown */
 bool group_table_delete(struct group_table *t, struct mq_str name);
 /* 353: set or clear the bit that forbids the group to read the topic. */
@@ -43,7 +46,6 @@ void group_table_forbid(struct group_table *t, struct group *g, struct mq_str to
 bool group_is_forbidden(const struct group *g, struct mq_str topic);
 bool group_is_system(struct mq_str name);
 
-void group_write(const struct group *g, struct json_out *o);                    /* SubscriptionGroupConfig */
-void group_table_write_all(struct group_table *t, struct buf *out);             /* the whole table (201 and the file) */
+void group_table_write(struct group_table *t, struct buf *out);                 /* SubscriptionGroupWrapper: 201 and the file */
 
 #endif

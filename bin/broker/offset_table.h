@@ -7,6 +7,7 @@
 
 #include "hash.h"
 #include "table_file.h"
+#include <codec/body_offset.h>
 
 struct offset_slot {
 	int64_t stored;         /* -1 = none */
@@ -30,7 +31,7 @@ struct offset_table {
 	struct broker *b;
 	struct offsets *all;    /* uthash */
 	struct table_file file;
-	struct data_version version;
+	struct body_version version;
 	int64_t commits;        /* since the last new version */
 };
 
@@ -56,6 +57,6 @@ void offset_table_drop_group(struct offset_table *t, struct mq_str group);
 /* All offsets of one group, or of one topic (the other view empty): cb for each. */
 void offset_table_each(struct offset_table *t, struct mq_str topic, struct mq_str group,
                        void (*cb)(void *arg, struct offsets *o), void *arg);
-void offset_table_write_all(struct offset_table *t, struct buf *out);   /* {"dataVersion","offsetTable"} */
+void offset_table_write(struct offset_table *t, struct buf *out);   /* {"dataVersion","offsetTable"} */
 
 #endif

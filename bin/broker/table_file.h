@@ -44,12 +44,4 @@ int table_file_flush(struct table_file *t, struct mq_error *e);
 bool table_file_idle(const struct table_file *t);
 void table_file_close(struct table_file *t);
 
-/* {"counter":..,"stateVersion":..,"timestamp":..}: what brokers and name servers compare. */
-struct data_version {
-	int64_t counter, state_version, timestamp_ms;
-};
-void data_version_next(struct data_version *v);         /* timestamp = now, counter + 1 */
-void data_version_read(struct data_version *v, const json_t *table);
-void data_version_write(const struct data_version *v, struct json_out *o);      /* the value: {...} */
-
 #endif
