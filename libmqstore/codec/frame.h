@@ -15,6 +15,7 @@
 enum {
 	FRAME_MAX = 16 * 1024 * 1024,   /* with the length itself */
 	FRAME_FIELDS_MAX = 96,          /* extFields; more are a protocol error */
+	FRAME_DEPTH_MAX = 32,           /* of values of unknown keys */
 	FRAME_JSON = 0,
 	FRAME_BINARY = 1,
 	FRAME_RESPONSE = 1,             /* bits of flag */
@@ -61,18 +62,35 @@ struct frame_out {
 	size_t start;                   /* of the frame in buf */
 	size_t fields_at;               /* binary: where the fields' length goes */
 	uint8_t type;
-	bool comma, header_done;
+	bool comma;                     /* a field was written */
+	bool header_done;
 	int32_t opaque, flag;
 	struct mq_str remark;           /* borrowed until frame_body()/frame_end() */
 };
+/* A code that does not fit in the binary header's 16 bits (those of pop) goes out as JSON. */
 void frame_request(struct frame_out *o, struct buf *b, int type, int32_t code, int32_t opaque, int32_t flag);
-/* An answer in the type of its request (ali-ons needs that).  remark may be empty; borrowed until the header ends. */
+/* An answer in the type of its request (ali-ons reads no other).  remark may be empty; borrowed until the header ends. */
 void frame_answer(struct frame_out *o, struct buf *b, struct frame_id to, int32_t code, struct mq_str remark);
 /* Fields.  Names are literals without characters that need escaping. */
-void frame_str(struct frame_out *o, const char *key, struct mq_str value);      /* nothing if value.p == NULL */
-void frame_cstr(struct frame_out *o, const char *key, const char *value);
-void frame_i64(struct frame_out *o, const char *key, int64_t value);
-void frame_bool(struct frame_out *o, const char *key, bool value);
+void frame_put_str(struct frame_out *o, const char *key, size_t key_n, struct mq_str value);
+void frame_put_i64(struct frame_out *o, const char *key, size_t key_n, int64_t value);
+/* Nothing if value.p == NULL. */
+static inline void frame_str(struct frame_out *o, const char *key, struct mq_str value)
+{
+	frame_put_str(o, key, __builtin_strlen(key), value);
+}
+static inline void frame_cstr(struct frame_out *o, const char *key, const char *value)
+{
+	frame_put_str(o, key, __builtin_strlen(key), (struct mq_str){ value, value ? __builtin_strlen(value) : 0 });
+}
+static inline void frame_i64(struct frame_out *o, const char *key, int64_t value)
+{
+	frame_put_i64(o, key, __builtin_strlen(key), value);
+}
+static inline void frame_bool(struct frame_out *o, const char *key, bool value)
+{
+	frame_put_str(o, key, __builtin_strlen(key), value ? MQ_STR("true") : MQ_STR("false"));
+}
 /* End the header; the caller then appends the body to o->buf and calls frame_end(). */
 void frame_body(struct frame_out *o);
 /* Ends the header if frame_body() was not called; patches the lengths. */
