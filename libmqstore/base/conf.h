@@ -1,7 +1,6 @@
 /* conf.h: options of a program as a table: one row makes key, type, default, range, help, and where the value goes.
  *
- * Files are Java properties as the peer reads them (key=value, # and ! comments), read with inih; `-p key=value` uses the
- * same rows.  Unknown keys are kept (a peer's key that has no meaning here is no error) and reported with the nearest known
+ * Files are Java properties as the peer reads them (props.h); `-p key=value` uses the same rows.  Unknown keys are kept (a peer's key that has no meaning here is no error) and reported with the nearest known
  * key.  A value that does not parse is an error, not silently ignored as by the peer. */
 #ifndef BASE_CONF_H
 #define BASE_CONF_H
@@ -28,22 +27,24 @@ struct conf_row {
 };
 
 struct conf;
-/* `into` is the program's struct; defaults are set at once.  Strings in it belong to the conf. */
+/* `into` is the program's struct; defaults are set at once.  Strings in it belong to the conf and live until their key changes. */
 struct conf *conf_new(const struct conf_row *rows, size_t n, void *into);
 void conf_free(struct conf *c);
 int conf_set(struct conf *c, struct mq_str key, struct mq_str value, struct mq_error *e);   /* MQ_ENOTFOUND: unknown key */
 int conf_file(struct conf *c, const char *path, struct mq_error *e);   /* unknown keys: a warning in the log */
 int conf_arg(struct conf *c, const char *key_equals_value, struct mq_error *e);
-/* Apply the text of an update (many lines).  Nothing is applied unless all of it is right: unknown keys are skipped, as by the
- * peer; FIXED keys give MQ_EREFUSED.  *changed counts. */
+/* Apply the text of an update (many lines, as a file).  Nothing is applied unless all of it is right: unknown keys are skipped, as by the
+ * peer; FIXED keys give MQ_EREFUSED.  *changed counts.  Keys that are not RUNTIME change in what conf_get(), conf_print() and
+ * conf_save() give, and in `into` at the next start. */
 int conf_update(struct conf *c, struct mq_str text, int *changed, struct mq_error *e);
 /* Write the changed keys into the file they came from: one changed key changes one line; comments stay. */
 int conf_save(struct conf *c, const char *path, struct mq_error *e);
 void conf_print(const struct conf *c, struct buf *out);                /* key=value lines, all keys */
 const struct conf_row *conf_find(const struct conf *c, struct mq_str key);
-struct mq_str conf_get(const struct conf *c, struct mq_str key, struct buf *scratch); /* as text */
+struct mq_str conf_get(const struct conf *c, struct mq_str key);      /* as text, also unknown keys; p == NULL: not set */
 
-/* nameserver= and other keys of $XDG_CONFIG_HOME/mq/config, /etc/mq/config: first hit into out; MQ_ENOTFOUND. */
+/* nameserver= and other keys of $XDG_CONFIG_HOME/mq/config, then /etc/mq/config (INI, read with inih): first hit into out;
+ * MQ_ENOTFOUND. */
 int conf_user_key(const char *key, char *out, size_t cap, struct mq_error *e);
 
 #endif

@@ -21,7 +21,7 @@ struct mq_str json_str(const json_t *o, const char *key);               /* p == 
 int64_t json_i64(const json_t *o, const char *key, int64_t otherwise);
 bool json_bool(const json_t *o, const char *key, bool otherwise);       /* true, "true", 1, "1" */
 double json_double(const json_t *o, const char *key, double otherwise);
-json_t *json_array_at(const json_t *o, const char *key);                /* borrowed; NULL if absent or no array */
+json_t *json_array_at(const json_t *o, const char *key);                   /* borrowed; NULL if absent or no array */
 json_t *json_object_at(const json_t *o, const char *key);               /* borrowed; NULL if absent or no object */
 struct mq_str json_text(const json_t *string);                          /* of a string value; p == NULL otherwise */
 

@@ -190,52 +190,52 @@ int str_duration(struct mq_str s, int64_t unit_ms, int64_t *ms)
 	return with_unit(s, units, unit_ms, ms);
 }
 
-/* Bytes of the whole, shortest-form, non-surrogate UTF-8 character at p, or 0. */
-static size_t utf8_char(const unsigned char *p, size_t n)
+size_t str_utf8(const char *text, size_t n, uint32_t *u)
 {
+	const unsigned char *p = (const unsigned char *)text;
 	size_t len = p[0] < 0x80 ? 1 : p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : p[0] < 0xf5 ? 4 : 0;
+	uint32_t c = len < 2 ? p[0] : p[0] & (0x7fu >> len);
 
 	if (len == 0 || len > n)
 		return 0;
-	for (size_t i = 1; i < len; i++)
+	for (size_t i = 1; i < len; i++) {
 		if ((p[i] & 0xc0) != 0x80)
 			return 0;
-	if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf0 && p[1] < 0x90) ||
-	    (p[0] == 0xf4 && p[1] > 0x8f))
+		c = c << 6 | (p[i] & 0x3f);
+	}
+	if ((len == 3 && c < 0x800) || (c >= 0xd800 && c < 0xe000) || (len == 4 && (c < 0x10000 || c > 0x10ffff)))
 		return 0;
+	*u = c;
 	return len;
 }
 
 char *str_show(struct mq_str s, char *out, size_t cap)
 {
-	const unsigned char *p = (const unsigned char *)s.p;
+	static const char hex[] = "0123456789abcdef";
 	size_t i = 0, o = 0;
 
 	if (!cap)
 		return out;
 	while (i < s.n) {
-		size_t len = utf8_char(p + i, s.n - i);
-		/* C0, DEL and C1 (U+0080..9F) move cursors and change terminals. */
-		bool plain = len > 2 || (len == 2 && !(p[i] == 0xc2 && p[i + 1] < 0xa0)) ||
-			     (len == 1 && p[i] >= 0x20 && p[i] != 0x7f);
-		size_t need = plain ? len : 4;
+		uint32_t u = 0;
+		size_t len = str_utf8(s.p + i, s.n - i, &u);
+		/* C0, DEL and C1 move cursors and change terminals. */
+		bool plain = len && u >= 0x20 && !(u >= 0x7f && u < 0xa0);
+		size_t took = plain ? len : 1, need = plain ? len : 4;
 
-		if (o + need + (i + (plain ? len : 1) < s.n ? 3 : 0) >= cap) {
+		if (o + need + (i + took < s.n ? 3 : 0) >= cap) {
 			for (int dots = 0; dots < 3 && o + 1 < cap; dots++)
 				out[o++] = '.';
 			break;
 		}
 		if (plain) {
-			memcpy(out + o, p + i, len);
-			i += len;
+			memcpy(out + o, s.p + i, len);
 		} else {
-			static const char hex[] = "0123456789abcdef";
-
 			memcpy(out + o, "\\x", 2);
-			out[o + 2] = hex[p[i] >> 4];
-			out[o + 3] = hex[p[i] & 15];
-			i++;
+			out[o + 2] = hex[(unsigned char)s.p[i] >> 4];
+			out[o + 3] = hex[s.p[i] & 15];
 		}
+		i += took;
 		o += need;
 	}
 	out[o] = '\0';

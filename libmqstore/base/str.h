@@ -29,7 +29,11 @@ int str_duration(struct mq_str s, int64_t unit_ms, int64_t *ms);
 /* Java String.hashCode of the text that these UTF-8 bytes are: over UTF-16 units, 32-bit wrap-around. */
 int32_t str_java_hash(struct mq_str utf8);
 int32_t str_java_hash_more(int32_t h, struct mq_str utf8);       /* go on from h: hash of a concatenation */
-/* Append s for a log line or a terminal: control bytes and bad UTF-8 as \xNN. out is NUL-terminated. Returns out. */
+/* Bytes of the UTF-8 character at p (n > 0 bytes there) and its number in *u; 0 if these bytes are none (also: overlong, surrogate,
+ * cut short). */
+size_t str_utf8(const char *p, size_t n, uint32_t *u);
+/* s for a log line or a terminal: control bytes and bad UTF-8 as \xNN; "..." at the end if it was cut.  out is NUL-terminated.
+ * Returns out. */
 char *str_show(struct mq_str s, char *out, size_t cap);
 
 #endif
