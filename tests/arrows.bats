@@ -88,9 +88,7 @@ none() { # none WHAT TEXT: fails and shows the text unless it is empty
 }
 
 @test "no line runs beyond column 140" {
-	local f bad=
-	while read -r f; do
-		bad="$bad$(expand -t 8 "$f" | awk -v f="$f" 'length($0) > 140 { printf "%s:%d: %d\n", f, NR, length($0) }')"
-	done < <(find libmqstore bin -name '*.[ch]')
-	none "longer lines" "$bad"
+	none "longer lines" "$(find libmqstore bin -name '*.[ch]' -exec awk '
+		{ gsub(/\t/, "        ") }
+		length($0) > 140 { print FILENAME ":" FNR ": " length($0) }' {} +)"
 }
