@@ -212,7 +212,7 @@ size_t str_utf8(const char *text, size_t n, uint32_t *u)
 char *str_show(struct mq_str s, char *out, size_t cap)
 {
 	static const char hex[] = "0123456789abcdef";
-	size_t i = 0, o = 0;
+	size_t i = 0, o = 0, cut = 0; /* cut: the last place where dots still fit */
 
 	if (!cap)
 		return out;
@@ -223,9 +223,11 @@ char *str_show(struct mq_str s, char *out, size_t cap)
 		bool plain = len && u >= 0x20 && !(u >= 0x7f && u < 0xa0);
 		size_t took = plain ? len : 1, need = plain ? len : 4;
 
-		if (o + need + (i + took < s.n ? 3 : 0) >= cap) {
-			for (int dots = 0; dots < 3 && o + 1 < cap; dots++)
-				out[o++] = '.';
+		if (o + 3 < cap)
+			cut = o;
+		if (o + need >= cap) {
+			for (o = cut; o < cut + 3 && o + 1 < cap; o++)
+				out[o] = '.';
 			break;
 		}
 		if (plain) {

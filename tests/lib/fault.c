@@ -1,0 +1,86 @@
+/* fault.c: a table of file system calls that counts them and lets one fail. */
+#include "fault.h"
+
+#include "base/sys.h"
+
+#include <stddef.h>
+
+static int calls, target, code;
+static enum fault_kind kind;
+static const char *name;
+
+static bool fails(const char *what)
+{
+	calls++;
+	if (target == 0 || calls < target || (calls > target && kind == FAULT_ONCE))
+		return false;
+	if (calls == target)
+		name = what;
+	return true;
+}
+
+#define WRAP(type, op, args, call) \
+	static type fault_##op args { return fails(#op) ? -code : sys_real.op call; }
+WRAP(int, open, (const char *path, int flags, mode_t mode), (path, flags, mode))
+WRAP(ssize_t, pread, (int fd, void *p, size_t n, off_t off), (fd, p, n, off))
+WRAP(int, ftruncate, (int fd, off_t n), (fd, n))
+WRAP(int, fallocate, (int fd, off_t off, off_t n), (fd, off, n))
+WRAP(int, fdatasync, (int fd), (fd))
+WRAP(int, fsync, (int fd), (fd))
+WRAP(int, msync, (void *p, size_t n), (p, n))
+WRAP(int, rename, (const char *from, const char *to), (from, to))
+WRAP(int, link, (const char *from, const char *to), (from, to))
+WRAP(int, unlink, (const char *path), (path))
+WRAP(int, rmdir, (const char *path), (path))
+WRAP(int, mkdir, (const char *path, mode_t mode), (path, mode))
+WRAP(int, fstat, (int fd, struct stat *st), (fd, st))
+WRAP(int, stat, (const char *path, struct stat *st), (path, st))
+WRAP(int, mmap, (int fd, size_t n, bool write, void **p), (fd, n, write, p))
+WRAP(int, lock, (int fd), (fd))
+WRAP(int, statfs, (const char *path, int64_t *total, int64_t *avail, int64_t *unused), (path, total, avail, unused))
+
+static ssize_t fault_pwrite(int fd, const void *p, size_t n, off_t off)
+{
+	if (!fails("pwrite"))
+		return sys_real.pwrite(fd, p, n, off);
+	if (kind == FAULT_TORN && calls == target && n > 1)
+		sys_real.pwrite(fd, p, n / 2, off);
+	return -code;
+}
+
+/* These give back what the process holds, and so always do it: a failed close has closed. */
+static int fault_close(int fd)
+{
+	int rc = sys_real.close(fd);
+
+	return fails("close") ? -code : rc;
+}
+
+static int fault_munmap(void *p, size_t n)
+{
+	int rc = sys_real.munmap(p, n);
+
+	return fails("munmap") ? -code : rc;
+}
+
+void fault_set(int nth, int error, enum fault_kind k)
+{
+	calls = 0;
+	target = nth;
+	code = error;
+	kind = k;
+	name = NULL;
+	sys = (struct sys_ops){
+		.open = fault_open, .close = fault_close, .pread = fault_pread, .pwrite = fault_pwrite,
+		.ftruncate = fault_ftruncate, .fallocate = fault_fallocate, .fdatasync = fault_fdatasync,
+		.fsync = fault_fsync, .msync = fault_msync, .rename = fault_rename, .link = fault_link,
+		.unlink = fault_unlink, .rmdir = fault_rmdir, .mkdir = fault_mkdir, .fstat = fault_fstat,
+		.stat = fault_stat, .mmap = fault_mmap, .munmap = fault_munmap, .lock = fault_lock,
+		.statfs = fault_statfs,
+	};
+}
+
+void fault_off(void) { sys = sys_real; }
+bool fault_fired(void) { return target && calls >= target; }
+int fault_calls(void) { return calls; }
+const char *fault_name(void) { return name ? name : "none"; }
