@@ -11,34 +11,70 @@
 #include <emmintrin.h>
 #endif
 
+#define inlined static inline __attribute__((always_inline))
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
+enum { SCAN_BLOCK = 64 };
+
+/* Quotes and backslashes are found a block of 64 bytes at a time, as bits, and then taken one after the other: that the next
+ * string is found does not have to wait for the end of the one before. */
 struct scan {
-	char *p, *end;
+	char *p, *end;          /* where reading is; `marks` holds none before p */
+	char *block;            /* what bit 0 of marks stands for */
+	uint64_t marks;         /* quotes and backslashes not yet taken */
 	const char *why;        /* what was wrong, when a step fails */
 };
 
 /* ---- Finding ----------------------------------------------------------------------------------------------------------- */
 
-/* First quote or backslash, else end. */
-static inline char *find_quote(char *p, char *end)
-{
 #ifdef __SSE2__
-	const __m128i quote = _mm_set1_epi8('"'), back = _mm_set1_epi8('\\');
+static inline uint64_t marks16(const char *p)
+{
+	__m128i v = _mm_loadu_si128((const __m128i *)p);
 
-	while (end - p >= 16) {
-		__m128i v = _mm_loadu_si128((const __m128i *)p);
-		int hits = _mm_movemask_epi8(_mm_or_si128(_mm_cmpeq_epi8(v, quote), _mm_cmpeq_epi8(v, back)));
+	return (uint64_t)(unsigned)_mm_movemask_epi8(
+		_mm_or_si128(_mm_cmpeq_epi8(v, _mm_set1_epi8('"')), _mm_cmpeq_epi8(v, _mm_set1_epi8('\\'))));
+}
 
-		if (hits)
-			return p + __builtin_ctz((unsigned)hits);
-		p += 16;
-	}
+static inline uint64_t marks64(const char *p)
+{
+	return marks16(p) | marks16(p + 16) << 16 | marks16(p + 32) << 32 | marks16(p + 48) << 48;
+}
+#else
+static inline uint64_t marks64(const char *p)
+{
+	uint64_t marks = 0;
+
+	for (int i = 0; i < SCAN_BLOCK; i++)
+		marks |= (uint64_t)(p[i] == '"' || p[i] == '\\') << i;
+	return marks;
+}
 #endif
-	while (p < end && *p != '"' && *p != '\\')
-		p++;
-	return p;
+
+/* Of the last block, which is shorter. */
+static __attribute__((noinline)) uint64_t marks_last(const char *p, const char *end)
+{
+	char last[SCAN_BLOCK] = { 0 };
+
+	memcpy(last, p, (size_t)(end - p));
+	return marks64(last);
+}
+
+/* Take the next quote or backslash; NULL if there is none. */
+inlined char *next_mark(struct scan *s)
+{
+	char *at;
+
+	while (unlikely(!s->marks)) {
+		if (s->end - s->block <= SCAN_BLOCK)
+			return NULL;
+		s->block += SCAN_BLOCK;
+		s->marks = likely(s->end - s->block >= SCAN_BLOCK) ? marks64(s->block) : marks_last(s->block, s->end);
+	}
+	at = s->block + __builtin_ctzll(s->marks);
+	s->marks &= s->marks - 1;
+	return at;
 }
 
 const char *frame_json_special(const char *p, const char *end)
@@ -93,19 +129,22 @@ static bool fail(struct scan *s, const char *why)
 
 /* ---- Strings ----------------------------------------------------------------------------------------------------------- */
 
-static int hex4(const char *p)
+/* Value of a hex digit; others: 0x80. */
+static inline unsigned hex1(char c)
 {
-	int v = 0;
+	static const uint8_t value[256] = {
+		[0 ... '0' - 1] = 0x80, ['0'] = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ['9' + 1 ... 'A' - 1] = 0x80,
+		['A'] = 10, 11, 12, 13, 14, 15, ['F' + 1 ... 'a' - 1] = 0x80, ['a'] = 10, 11, 12, 13, 14, 15, ['f' + 1 ... 255] = 0x80,
+	};
 
-	for (int i = 0; i < 4; i++) {
-		char c = p[i];
-		int d = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+	return value[(unsigned char)c];
+}
 
-		if (d < 0)
-			return -1;
-		v = v << 4 | d;
-	}
-	return v;
+static inline int hex4(const char *p)
+{
+	unsigned a = hex1(p[0]), b = hex1(p[1]), c = hex1(p[2]), d = hex1(p[3]);
+
+	return (a | b | c | d) & 0x80 ? -1 : (int)(a << 12 | b << 8 | c << 4 | d);
 }
 
 static char *put_utf8(char *w, uint32_t c)
@@ -129,16 +168,23 @@ static char *put_utf8(char *w, uint32_t c)
 }
 
 /* \uXXXX at *r, which moves behind it.  The text it stands for is never longer than itself, so writing in place is safe. */
-static char *unescape_unicode(char **r, char *end, char *w)
+static inline char *unescape_unicode(struct scan *s, char **r, char *w)
 {
 	int hi, lo;
 
-	if (end - *r < 6 || (hi = hex4(*r + 2)) < 0)
+	/* Nearly all are the separators of properties, \u0001 and \u0002. */
+	if (likely(s->end - *r >= 6 && memcmp(*r + 1, "u000", 4) == 0 && hex1((*r)[5]) < 16)) {
+		*w = (char)hex1((*r)[5]);
+		*r += 6;
+		return w + 1;
+	}
+	if (s->end - *r < 6 || (hi = hex4(*r + 2)) < 0)
 		return NULL;
 	*r += 6;
-	if (hi >= 0xd800 && hi < 0xdc00 && end - *r >= 6 && (*r)[0] == '\\' && (*r)[1] == 'u') {
+	if (hi >= 0xd800 && hi < 0xdc00 && s->end - *r >= 6 && (*r)[0] == '\\' && (*r)[1] == 'u') {
 		lo = hex4(*r + 2);
 		if (lo >= 0xdc00 && lo < 0xe000) {
+			next_mark(s);
 			*r += 6;
 			return put_utf8(w, 0x10000 + ((uint32_t)(hi - 0xd800) << 10) + (uint32_t)(lo - 0xdc00));
 		}
@@ -154,21 +200,21 @@ static bool unescape(struct scan *s, char *start, char *r, struct mq_str *out)
 {
 	char *w = r, *next;
 
-	for (;;) {
-		if (*r == '"')
-			break;
+	while (*r != '"') {
 		if (s->end - r < 2)
 			return fail(s, "a string does not end");
 		switch (r[1]) {
 		case 'u':
-			w = unescape_unicode(&r, s->end, w);
-			if (!w)
+			w = unescape_unicode(s, &r, w);
+			if (unlikely(!w))
 				return fail(s, "bad \\u escape");
 			break;
-		case '"': case '\\': case '/': case '\'':
+		case '"': case '\\':
+			next_mark(s);           /* it is none any more */
 			*w++ = r[1];
 			r += 2;
 			break;
+		case '/': case '\'': *w++ = r[1]; r += 2; break;
 		case 'b': *w++ = '\b'; r += 2; break;
 		case 'f': *w++ = '\f'; r += 2; break;
 		case 'n': *w++ = '\n'; r += 2; break;
@@ -177,35 +223,61 @@ static bool unescape(struct scan *s, char *start, char *r, struct mq_str *out)
 		default:
 			return fail(s, "unknown escape in a string");
 		}
-		next = find_quote(r, s->end);
-		if (next == s->end)
+		next = next_mark(s);
+		if (!next)
 			return fail(s, "a string does not end");
-		if (next - r < 16)
-			while (r < next)
-				*w++ = *r++;
-		else {
-			memmove(w, r, (size_t)(next - r));
-			w += next - r;
-			r = next;
-		}
+		w = frame_move(w, r, (size_t)(next - r));
+		r = next;
 	}
 	*out = (struct mq_str){ start, (size_t)(w - start) };
 	s->p = r + 1;
 	return true;
 }
 
-/* A string whose opening quote has been taken. */
-static inline bool string(struct scan *s, struct mq_str *out)
+/* A string; *s->p is its opening quote.  Returns its first backslash instead of reading on, NULL if the string was whole;
+ * one that does not end gives s->end. */
+inlined char *plain_string(struct scan *s, struct mq_str *out)
 {
-	char *start = s->p, *q = find_quote(start, s->end);
+	char *start = s->p + 1, *q;
 
-	if (unlikely(q == s->end))
-		return fail(s, "a string does not end");
+	next_mark(s);
+	q = next_mark(s);
+	if (unlikely(!q))
+		return s->end;
 	if (unlikely(*q == '\\'))
-		return unescape(s, start, q, out);
+		return q;
 	*out = (struct mq_str){ start, (size_t)(q - start) };
 	s->p = q + 1;
-	return true;
+	return NULL;
+}
+
+static bool string_end(struct scan *s, char *back, struct mq_str *out)
+{
+	if (back == s->end)
+		return fail(s, "a string does not end");
+	return unescape(s, s->p + 1, back, out);
+}
+
+static bool string(struct scan *s, struct mq_str *out)
+{
+	char *back = plain_string(s, out);
+
+	return likely(!back) || string_end(s, back, out);
+}
+
+inlined bool at_quote(const struct scan *s)
+{
+	return s->p < s->end && *s->p == '"';
+}
+
+static inline bool key(struct scan *s, struct mq_str *out)
+{
+	if (unlikely(!at_quote(s))) {
+		skip_blanks(s);
+		if (!at_quote(s))
+			return fail(s, "a key is missing");
+	}
+	return string(s, out);
 }
 
 /* ---- Values ------------------------------------------------------------------------------------------------------------ */
@@ -226,12 +298,17 @@ static bool nested(struct scan *s, struct mq_str *out)
 	int depth = 0;
 
 	while (s->p < s->end) {
-		char c = *s->p++;
+		char c = *s->p;
 
 		if (c == '"') {
 			if (!string(s, &ignored))
 				return false;
-		} else if (c == '{' || c == '[') {
+			continue;
+		}
+		s->p++;
+		if (c == '\\')
+			return fail(s, "a backslash outside of a string");
+		if (c == '{' || c == '[') {
 			if (depth == FRAME_DEPTH_MAX)
 				return fail(s, "nested too deep");
 			open[depth++] = c;
@@ -269,11 +346,13 @@ static bool number(struct scan *s, struct mq_str *out)
 /* Any value as text; null gives p == NULL. */
 static bool value(struct scan *s, struct mq_str *out)
 {
-	if (likely(take(s, '"')))
-		return string(s, out);
+	if (unlikely(!at_quote(s)))
+		skip_blanks(s);
 	if (s->p == s->end)
 		return fail(s, "a value is missing");
 	switch (*s->p) {
+	case '"':
+		return string(s, out);
 	case 'n':
 		*out = (struct mq_str){ NULL, 0 };
 		return word(s, "null", 4);
@@ -293,11 +372,19 @@ static bool value(struct scan *s, struct mq_str *out)
 /* A number of 32 bits, also as a string; null leaves *v. */
 static bool integer(struct scan *s, int32_t *v)
 {
-	struct mq_str t;
+	struct mq_str t = { NULL, 0 };
 	int64_t x = 0;
-	size_t i = 0;
+	size_t i;
 	bool neg;
 
+	/* By far most are bare digits. */
+	while (s->p + t.n < s->end && t.n < 10 && s->p[t.n] >= '0' && s->p[t.n] <= '9')
+		x = x * 10 + (s->p[t.n++] - '0');
+	if (likely(t.n && x <= INT32_MAX && s->p + t.n < s->end && (s->p[t.n] == ',' || s->p[t.n] == '}'))) {
+		s->p += t.n;
+		*v = (int32_t)x;
+		return true;
+	}
 	if (!value(s, &t))
 		return false;
 	if (!t.p)
@@ -306,7 +393,7 @@ static bool integer(struct scan *s, int32_t *v)
 	i = neg;
 	if (i == t.n || t.n - i > 10)
 		return fail(s, "no number of 32 bits where one should be");
-	for (; i < t.n; i++) {
+	for (x = 0; i < t.n; i++) {
 		if (t.p[i] < '0' || t.p[i] > '9')
 			return fail(s, "no number of 32 bits where one should be");
 		x = x * 10 + (t.p[i] - '0');
@@ -332,9 +419,12 @@ static bool language(struct scan *s, uint8_t *v)
 
 /* ---- The header -------------------------------------------------------------------------------------------------------- */
 
+/* The hot loop: `l` is a copy of *s that can live in registers, written back around what is rare. */
 static bool fields(struct scan *s, struct frame *f)
 {
 	struct frame_field *at = f->field, *end = f->field + FRAME_FIELDS_MAX;
+	struct scan l;
+	char *back;
 
 	skip_blanks(s);
 	if (s->p < s->end && *s->p == 'n')
@@ -345,56 +435,81 @@ static bool fields(struct scan *s, struct frame *f)
 	f->nfields = 0;         /* a second extFields takes the place of the first */
 	if (take(s, '}'))
 		return true;
-	do {
+	l = *s;
+	for (;;) {
 		if (unlikely(at == end))
 			return fail(s, "too many extFields");
-		if (unlikely(!take(s, '"')))
-			return fail(s, "a key is missing");
-		if (!string(s, &at->key))
-			return false;
-		if (unlikely(!take(s, ':')))
-			return fail(s, "':' is missing");
-		if (!value(s, &at->value))
-			return false;
-		if (likely(at->value.p != NULL))
+		back = NULL;
+		if (unlikely(!at_quote(&l) || (back = plain_string(&l, &at->key)))) {
+			*s = l;
+			if (!(back ? string_end(s, back, &at->key) : key(s, &at->key)))
+				return false;
+			l = *s;
+		}
+		if (likely(l.end - l.p > 2 && l.p[0] == ':' && l.p[1] == '"')) {
+			l.p++;
+			back = plain_string(&l, &at->value);
+			if (unlikely(back != NULL)) {
+				*s = l;
+				if (!string_end(s, back, &at->value))
+					return false;
+				l = *s;
+			}
 			at++;
-	} while (take(s, ','));
+		} else {
+			*s = l;
+			if (!take(s, ':'))
+				return fail(s, "':' is missing");
+			if (!value(s, &at->value))
+				return false;
+			l = *s;
+			at += at->value.p != NULL;
+		}
+		if (unlikely(l.p == l.end || *l.p != ',')) {
+			*s = l;
+			if (!take(s, ','))
+				break;
+			l = *s;
+			continue;
+		}
+		l.p++;
+	}
 	f->nfields = (uint32_t)(at - f->field);
 	return take(s, '}') || fail(s, "extFields does not end");
 }
 
-static bool is(struct mq_str key, const char *name, size_t n)
+static inline bool is(struct mq_str name, const char *known, size_t n)
 {
-	return memcmp(key.p, name, n) == 0;
+	return memcmp(name.p, known, n) == 0;
 }
 
-static bool member(struct scan *s, struct mq_str key, struct frame *f)
+static bool member(struct scan *s, struct mq_str name, struct frame *f)
 {
 	struct mq_str ignored;
 
-	switch (key.n) {
+	switch (name.n) {
 	case 4:
-		if (is(key, "code", 4))
+		if (is(name, "code", 4))
 			return integer(s, &f->code);
-		if (is(key, "flag", 4))
+		if (is(name, "flag", 4))
 			return integer(s, &f->flag);
 		break;
 	case 6:
-		if (is(key, "opaque", 6))
+		if (is(name, "opaque", 6))
 			return integer(s, &f->opaque);
-		if (is(key, "remark", 6))
+		if (is(name, "remark", 6))
 			return value(s, &f->remark);
 		break;
 	case 7:
-		if (is(key, "version", 7))
+		if (is(name, "version", 7))
 			return integer(s, &f->version);
 		break;
 	case 8:
-		if (is(key, "language", 8))
+		if (is(name, "language", 8))
 			return language(s, &f->language);
 		break;
 	case 9:
-		if (is(key, "extFields", 9))
+		if (is(name, "extFields", 9))
 			return fields(s, f);
 		break;
 	}
@@ -403,19 +518,17 @@ static bool member(struct scan *s, struct mq_str key, struct frame *f)
 
 static bool header(struct scan *s, struct frame *f)
 {
-	struct mq_str key;
+	struct mq_str name;
 
 	if (!take(s, '{'))
 		return fail(s, "no JSON object");
 	if (!take(s, '}')) {
 		do {
-			if (!take(s, '"'))
-				return fail(s, "a key is missing");
-			if (!string(s, &key))
+			if (!key(s, &name))
 				return false;
 			if (!take(s, ':'))
 				return fail(s, "':' is missing");
-			if (!member(s, key, f))
+			if (!member(s, name, f))
 				return false;
 		} while (take(s, ','));
 		if (!take(s, '}'))
@@ -427,7 +540,7 @@ static bool header(struct scan *s, struct frame *f)
 
 int frame_json_parse(char *p, size_t n, struct frame *f, struct mq_error *e)
 {
-	struct scan s = { p, p + n, NULL };
+	struct scan s = { .p = p, .end = p + n, .block = p, .marks = n >= SCAN_BLOCK ? marks64(p) : marks_last(p, p + n) };
 
 	if (unlikely(!header(&s, f)))
 		return err_set(e, MQ_EPROTO, "JSON header, byte %zu: %s", (size_t)(s.p - p), s.why);

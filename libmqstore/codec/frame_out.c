@@ -48,8 +48,7 @@ static inline char *put_i64(char *p, int64_t v)
 	if (v < 0)
 		*--d = '-';
 	n = (size_t)(digits + sizeof(digits) - d);
-	memcpy(p, d, n);
-	return p + n;
+	return frame_move(p, d, n);
 }
 
 /* s with quotes and what JSON asks to be escaped; b has no room yet. */
@@ -62,8 +61,7 @@ static void put_quoted(struct buf *b, struct mq_str s)
 	*w++ = '"';
 	while (p < end) {
 		special = frame_json_special(p, end);
-		memcpy(w, p, (size_t)(special - p));
-		w += special - p;
+		w = frame_move(w, p, (size_t)(special - p));
 		p = special;
 		if (p == end)
 			break;
@@ -135,8 +133,7 @@ static inline char *put_key(struct frame_out *o, char *p, const char *key, size_
 		o->comma = true;
 	}
 	*p++ = '"';
-	memcpy(p, key, key_n);
-	p += key_n;
+	p = frame_move(p, key, key_n);
 	*p++ = '"';
 	*p++ = ':';
 	return p;

@@ -1,7 +1,7 @@
 /* header.c: between a frame's fields and the structs of header.h.
  *
  * The descriptions of all headers are made here from their lists.  Peers send the fields of one kind of request in the same
- * order again and again (Go: in any), so the search for a field's row starts behind the row of the field before. */
+ * order again and again (Go: in any), so the row of the field that stood in this place last time is tried first. */
 #include "header.h"
 #include "../base/err.h"
 #include "../base/str.h"
@@ -9,22 +9,27 @@
 #define HEADER_NEED_REQUIRED 1
 #define HEADER_NEED_OPTIONAL 0
 #define HEADER_TEXT_N(text) _Generic((text), char *: sizeof(text) - 1, default: 0)
+/* Aliases are letters (the search relies on it). */
 #define HEADER_ROW(T, type, member, wire, alias, need, otherwise) \
 	{ HEADER_##type, wire, alias, sizeof(wire) - 1, HEADER_TEXT_N(alias), offsetof(struct T, member), HEADER_NEED_##need, otherwise },
+#define HEADER_ALIAS(T, type, member, wire, alias, need, otherwise) \
+	_Static_assert(HEADER_TEXT_N(alias) <= 1 && sizeof(wire) > 2, "an alias is one letter, a name more than one");
 #define HEADER_BIT(T, type, member, wire, alias, need, otherwise) \
 	| (uint64_t)HEADER_NEED_##need << T##_at_##member
 #define HEADER_DEFINE(LIST, NAME) \
 	static const struct header_field NAME##_fields[] = { LIST(HEADER_ROW, NAME) }; \
+	LIST(HEADER_ALIAS, NAME) \
 	_Static_assert(sizeof(NAME##_fields) / sizeof(struct header_field) <= 64, "`present` has 64 bits"); \
+	static uint8_t NAME##_guess[sizeof(NAME##_fields) / sizeof(struct header_field)]; \
 	const struct header_desc NAME##_desc = { #NAME, NAME##_fields, sizeof(NAME##_fields) / sizeof(struct header_field), \
-		sizeof(struct NAME), 0 LIST(HEADER_BIT, NAME) };
+		sizeof(struct NAME), 0 LIST(HEADER_BIT, NAME), NAME##_guess };
 
 HEADER_HOT_ALL(HEADER_DEFINE)
 HEADER_CLIENT_ALL(HEADER_DEFINE)
 HEADER_ADMIN_ALL(HEADER_DEFINE)
 HEADER_NAMESRV_ALL(HEADER_DEFINE)
 
-const struct header_desc none_header_desc = { "none_header", NULL, 0, sizeof(struct none_header), 0 };
+const struct header_desc none_header_desc = { "none_header", NULL, 0, sizeof(struct none_header), 0, NULL };
 
 static inline void store(const struct header_field *r, void *out, int64_t number, struct mq_str text)
 {
@@ -57,6 +62,18 @@ static inline bool parse_number(struct mq_str t, int64_t *v)
 	return true;
 }
 
+/* compat: as the peer: the word true in any case, nothing else. */
+static inline bool parse_boolean(struct mq_str t)
+{
+	uint32_t v, word;
+
+	if (t.n != 4)
+		return false;
+	memcpy(&v, t.p, 4);
+	memcpy(&word, "true", 4);
+	return (v | 0x20202020) == word;
+}
+
 static int refuse(const struct header_field *r, struct mq_str value, struct mq_error *e)
 {
 	char shown[80];
@@ -67,34 +84,76 @@ static int refuse(const struct header_field *r, struct mq_str value, struct mq_e
 	               str_show(value, shown, sizeof(shown)), r->type == HEADER_i32 ? 32 : 64);
 }
 
+/* memcmp() without the call for what names are: 4 to 16 bytes. */
+static inline bool same(const char *a, const char *b, size_t n)
+{
+	uint64_t a8, b8, c8, d8;
+	uint32_t a4, b4, c4, d4;
+
+	if (n >= 8 && n <= 16) {
+		memcpy(&a8, a, 8);
+		memcpy(&b8, b, 8);
+		memcpy(&c8, a + n - 8, 8);
+		memcpy(&d8, b + n - 8, 8);
+		return a8 == b8 && c8 == d8;
+	}
+	if (n >= 4 && n < 8) {
+		memcpy(&a4, a, 4);
+		memcpy(&b4, b, 4);
+		memcpy(&c4, a + n - 4, 4);
+		memcpy(&d4, b + n - 4, 4);
+		return a4 == b4 && c4 == d4;
+	}
+	return memcmp(a, b, n) == 0;
+}
+
 static inline bool named(const struct header_field *r, struct mq_str key)
 {
-	return (key.n == r->name_n && memcmp(key.p, r->name, key.n) == 0) ||
-	       (key.n == r->alias_n && memcmp(key.p, r->alias, key.n) == 0);
+	if (key.n == 1)
+		return r->alias_n == 1 && key.p[0] == r->alias[0];
+	return key.n == r->name_n && same(key.p, r->name, key.n);
+}
+
+/* Row of this name; n if there is none.  The search starts at row `from`. */
+static uint32_t find_row(const struct header_desc *d, struct mq_str key, uint32_t from)
+{
+	for (uint32_t tries = d->n, at = from; tries; tries--, at++) {
+		if (at == d->n)
+			at = 0;
+		if (named(&d->field[at], key))
+			return at;
+	}
+	return d->n;
 }
 
 int header_decode(const struct header_desc *d, const struct frame *f, void *out, struct mq_error *e)
 {
 	uint64_t present = 0, missing;
-	uint32_t at = 0, tries, n = d->n;
+	uint32_t at = 0, n = d->n;
 	int64_t number;
 
 	for (uint32_t i = 0; i < f->nfields; i++) {
 		struct mq_str key = f->field[i].key, value = f->field[i].value;
 		const struct header_field *r;
 
-		for (tries = n; tries; tries--) {
+		/* Several threads may decode: a guess is one byte and is checked before it counts. */
+		if (i < n) {
+			at = __atomic_load_n(&d->guess[i], __ATOMIC_RELAXED);
+			if (!named(&d->field[at], key)) {
+				at = find_row(d, key, i);
+				if (at == n)
+					continue;
+				__atomic_store_n(&d->guess[i], (uint8_t)at, __ATOMIC_RELAXED);
+			}
+		} else {
+			at = find_row(d, key, 0);
 			if (at == n)
-				at = 0;
-			r = &d->field[at++];
-			if (named(r, key))
-				break;
+				continue;
 		}
-		if (!tries)
-			continue;
+		r = &d->field[at];
 		number = 0;
 		if (r->type == HEADER_boolean) {
-			number = str_bool(value);
+			number = parse_boolean(value);
 		} else if (r->type != HEADER_str) {
 			if (!value.n && !r->required)
 				continue;       /* compat: "" of an optional number is as good as nothing */
@@ -102,7 +161,7 @@ int header_decode(const struct header_desc *d, const struct frame *f, void *out,
 				return refuse(r, value, e);
 		}
 		store(r, out, number, value);
-		present |= (uint64_t)1 << (at - 1);
+		present |= (uint64_t)1 << at;
 	}
 	missing = ~present & (n == 64 ? ~(uint64_t)0 : ((uint64_t)1 << n) - 1);
 	if (missing & d->required)

@@ -31,6 +31,7 @@ struct header_desc {
 	uint32_t n;
 	uint32_t size;              /* of the struct */
 	uint64_t required;          /* bit i: field i is required */
+	uint8_t *guess;             /* row of a frame's i-th field, as it was last time; only ever a guess */
 };
 
 /* Fill *out.  Returns 0, or MQ_EINVAL with a text that names the field, what it held and what would be right.  Unknown fields are
