@@ -1,5 +1,12 @@
 /* test_cli.c: numbers, durations, sizes and times as people type them; what a wrong one says; warnings and exit codes. */
-#include "../../bin/cli.c"
+#include "../../bin/cli.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
