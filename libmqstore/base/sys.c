@@ -52,6 +52,14 @@ static int real_lock(int fd)
 	return rc == -EACCES ? -EAGAIN : rc;
 }
 
+/* A file system that knows no holes has data everywhere. */
+static off_t real_seek_data(int fd, off_t off)
+{
+	off_t at = lseek(fd, off, SEEK_DATA);
+
+	return at >= 0 ? at : errno == EINVAL || errno == EOPNOTSUPP ? off : -errno;
+}
+
 static int real_statfs(const char *path, int64_t *total, int64_t *avail, int64_t *unused)
 {
 	struct statvfs s;
@@ -72,6 +80,7 @@ static int real_statfs(const char *path, int64_t *total, int64_t *avail, int64_t
 		.fsync = real_fsync, .msync = real_msync, .rename = real_rename, .link = real_link,                    \
 		.unlink = real_unlink, .rmdir = real_rmdir, .mkdir = real_mkdir, .fstat = real_fstat,                  \
 		.stat = real_stat, .mmap = real_mmap, .munmap = real_munmap, .lock = real_lock, .statfs = real_statfs, \
+		.seek_data = real_seek_data,                                                                           \
 	}
 struct sys_ops sys = REAL_OPS;
 const struct sys_ops sys_real = REAL_OPS;

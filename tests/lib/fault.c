@@ -36,6 +36,7 @@ WRAP(int, mkdir, (const char *path, mode_t mode), (path, mode))
 WRAP(int, fstat, (int fd, struct stat *st), (fd, st))
 WRAP(int, stat, (const char *path, struct stat *st), (path, st))
 WRAP(int, mmap, (int fd, size_t n, bool write, void **p), (fd, n, write, p))
+WRAP(off_t, seek_data, (int fd, off_t off), (fd, off))
 WRAP(int, lock, (int fd), (fd))
 WRAP(int, statfs, (const char *path, int64_t *total, int64_t *avail, int64_t *unused), (path, total, avail, unused))
 
@@ -76,7 +77,7 @@ void fault_set(int nth, int error, enum fault_kind k)
 		.fsync = fault_fsync, .msync = fault_msync, .rename = fault_rename, .link = fault_link,
 		.unlink = fault_unlink, .rmdir = fault_rmdir, .mkdir = fault_mkdir, .fstat = fault_fstat,
 		.stat = fault_stat, .mmap = fault_mmap, .munmap = fault_munmap, .lock = fault_lock,
-		.statfs = fault_statfs,
+		.statfs = fault_statfs, .seek_data = fault_seek_data,
 	};
 }
 
