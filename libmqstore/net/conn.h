@@ -23,6 +23,8 @@ struct conn_ops {
 	int (*request)(struct conn *c, struct frame *f);
 	void (*opened)(struct conn *c);                 /* accepted, or connected; may be NULL */
 	void (*closed)(struct conn *c, int why);        /* why: 0 the peer or we closed in order; may be NULL */
+	/* An answer that no conn_call() waits for (too late, or the owner counts opaques itself); may be NULL. */
+	void (*answer)(struct conn *c, struct frame *f);
 };
 
 /* Fields for the owner. */

@@ -24,8 +24,9 @@ void server_each(struct server *s, void (*cb)(void *arg, struct conn *c), void *
 /* Stop accepting; close all connections after what is written has left (at most grace_ms); then done(arg). */
 void server_stop(struct server *s, int grace_ms, void (*done)(void *arg), void *arg);
 
-/* "host:port", "[v6]:port": split.  0 or MQ_EINVAL.  out needs MQ_HOST_TEXT bytes. */
-int addr_split(const char *addr, char *host, int *port, struct mq_error *e);
+/* "host:port", "[v6]:port": split.  0 or MQ_EINVAL.  host: 253 characters are a DNS name's most. */
+enum { ADDR_HOST_MAX = 256 };
+int addr_split(const char *addr, char host[ADDR_HOST_MAX], int *port, struct mq_error *e);
 /* The first address of this machine that others can reach, else 127.0.0.1 (brokerIP1's default). */
 void addr_local(char *out, size_t cap);
 
