@@ -23,6 +23,7 @@ struct table_file {
 	uint64_t saved;                         /* version that is on the disk */
 	uint64_t saving;                        /* version that a worker writes now, 0 = none */
 	bool later;                             /* save only when asked to: table_file_save() */
+	void (*saved_cb)(struct broker *b);     /* after each save; may be NULL */
 	struct table_wait *wait, **wait_end;
 	uv_work_t work;
 	struct buf text;

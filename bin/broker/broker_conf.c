@@ -1,0 +1,162 @@
+/* broker_conf.c: the rows of broker.conf made from the list in the header, and what rows cannot check one by one. */
+#include "broker_conf.h"
+#include <base/err.h>
+#include <base/log.h>
+#include <base/mem.h>
+#include <base/str.h>
+#include <net/server.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define LOG_MODULE "conf"
+
+#define CONF_T_str CONF_STR
+#define CONF_T_i32 CONF_I32
+#define CONF_T_i64 CONF_I64
+#define CONF_T_boolean CONF_BOOL
+#define CONF_T_size CONF_SIZE
+#define CONF_T_enum_flush_disk_type CONF_ENUM
+#define CONF_T_enum_broker_role CONF_ENUM
+#define CONF_T_enum_log_level CONF_ENUM
+#define CONF_N_str NULL
+#define CONF_N_i32 NULL
+#define CONF_N_i64 NULL
+#define CONF_N_boolean NULL
+#define CONF_N_size NULL
+#define CONF_N_enum_flush_disk_type "ASYNC_FLUSH|SYNC_FLUSH"
+#define CONF_N_enum_broker_role "ASYNC_MASTER|SYNC_MASTER|SLAVE"
+#define CONF_N_enum_log_level "error|warn|info|debug|trace"
+
+#define CONF_ROW(type, key, otherwise, min, max, flags, help) \
+	{ #key, CONF_T_##type, offsetof(struct broker_conf, key), otherwise, min, max, CONF_N_##type, flags, help },
+#define CONF_IGNORED_ROW(key, otherwise) \
+	{ #key, CONF_STR, offsetof(struct broker_conf, key), otherwise, 0, 0, NULL, CONF_IGNORED, "no meaning here" },
+
+static const struct conf_row broker_conf_rows[] = {
+	BROKER_CONF_IDENTITY(CONF_ROW)
+	BROKER_CONF_TOPICS(CONF_ROW)
+	BROKER_CONF_PULL(CONF_ROW)
+	BROKER_CONF_STORE(CONF_ROW)
+	BROKER_CONF_IGNORED(CONF_IGNORED_ROW)
+};
+
+struct conf *broker_conf_new(struct broker_conf *c)
+{
+	return conf_new(broker_conf_rows, sizeof broker_conf_rows / sizeof broker_conf_rows[0], c);
+}
+
+static int set(struct conf *rows, const char *key, const char *value, struct mq_error *e)
+{
+	return conf_set(rows, str_of(key), str_of(value), e);
+}
+
+int broker_conf_embedded(struct conf *rows, const char *dir, struct mq_error *e)
+{
+	static const char *const small[][2] = {
+		{ "brokerName", "local" },
+		{ "brokerClusterName", "local" },
+		{ "mappedFileSizeCommitLog", "67108864" },
+		{ "mappedFileSizeConsumeQueue", "600000" },
+		{ "maxHashSlotNum", "65536" },
+		{ "maxIndexNum", "262144" },
+		{ "fileReservedTime", "876000" },
+		{ "serverChannelMaxIdleTimeSeconds", "0" },
+		{ "logLevel", "warn" },
+	};
+	int rc;
+
+	for (size_t i = 0; i < sizeof small / sizeof small[0]; i++)
+		if ((rc = set(rows, small[i][0], small[i][1], e)) < 0)
+			return rc;
+	return set(rows, "storePathRootDir", dir, e);
+}
+
+/* The values that are left empty.  They go through the rows, so that --print-config and 26 show them. */
+static int fill_in(struct conf *rows, struct broker_conf *c, struct mq_error *e)
+{
+	char text[1024];
+	int rc = 0;
+
+	if (!*c->brokerName) {
+		if (gethostname(text, sizeof text) < 0 || !*text)
+			strcpy(text, "DEFAULT_BROKER");
+		text[sizeof text - 1] = 0;
+		rc = set(rows, "brokerName", text, e);
+	}
+	if (rc == 0 && !*c->brokerIP1) {
+		addr_local(text, sizeof text);
+		rc = set(rows, "brokerIP1", text, e);
+	}
+	if (rc == 0 && !*c->brokerIP2)
+		rc = set(rows, "brokerIP2", c->brokerIP1, e);
+	if (rc == 0 && !*c->storePathRootDir) {
+		const char *home = getenv("HOME");
+
+		snprintf(text, sizeof text, "%s/store", home && *home ? home : ".");
+		rc = set(rows, "storePathRootDir", text, e);
+	}
+	if (rc == 0 && !*c->storePathCommitLog) {
+		snprintf(text, sizeof text, "%s/commitlog", c->storePathRootDir);
+		rc = set(rows, "storePathCommitLog", text, e);
+	}
+	if (rc == 0 && c->haListenPort == 0 && c->listenPort != 0) {
+		snprintf(text, sizeof text, "%d", c->listenPort + 1);
+		rc = set(rows, "haListenPort", text, e);
+	}
+	return rc;
+}
+
+static int check_name(const char *key, const char *name, struct mq_error *e)
+{
+	struct mq_error why;
+
+	if (mq_check_topic(str_of(name), &why) < 0) /* a topic of this name is made at start */
+		return err_set(e, MQ_EINVAL, "%s '%s': %s", key, name, why.text);
+	return 0;
+}
+
+int broker_conf_check(struct conf *rows, struct broker_conf *c, struct mq_error *e)
+{
+	struct mq_str rest = str_of(c->namesrvAddr), piece;
+	char host[MQ_HOST_TEXT];
+	int port, rc;
+
+	if ((rc = fill_in(rows, c, e)) < 0)
+		return rc;
+	if ((rc = check_name("brokerName", c->brokerName, e)) < 0 ||
+	    (rc = check_name("brokerClusterName", c->brokerClusterName, e)) < 0)
+		return rc;
+	while (str_split(&rest, ';', &piece)) {
+		char *addr;
+
+		piece = str_trim(piece);
+		if (!piece.n)
+			continue;
+		addr = str_dup(piece);
+		rc = strncmp(addr, "http://", 7) && strlen(addr) < MQ_HOST_TEXT ? addr_split(addr, host, &port, e) : 0;
+		if (rc < 0) {
+			err_wrap(e, "namesrvAddr '%s'", c->namesrvAddr);
+			free(addr);
+			return rc;
+		}
+		free(addr);
+	}
+	if (c->brokerRole == ROLE_SLAVE)
+		return err_set(e, MQ_EUNSUPPORTED, "brokerRole SLAVE: this broker cannot follow a master; use ASYNC_MASTER");
+	if (c->brokerRole == ROLE_SYNC_MASTER)
+		return err_set(e, MQ_EUNSUPPORTED,
+			       "brokerRole SYNC_MASTER: this broker has no slaves to wait for; use ASYNC_MASTER");
+	if (c->brokerId != 0)
+		return err_set(e, MQ_EINVAL, "brokerId %lld: a master's is 0", (long long)c->brokerId);
+	if (c->listenPort != 0 && c->listenPort < 3)
+		return err_set(e, MQ_EINVAL, "listenPort %d: the fast port, two below, would not be a port", c->listenPort);
+	if (c->timerWheelEnable)
+		log_warn("messages for a given time are not offered yet: timerWheelEnable=true has no effect");
+	if (c->enablePropertyFilter)
+		log_warn("SQL92 filters are not offered yet: enablePropertyFilter=true has no effect");
+	if (c->slaveReadEnable)
+		log_warn("there are no slaves to read from: slaveReadEnable=true has no effect");
+	if (str_bool(str_of(c->aclEnable)))
+		return err_set(e, MQ_EUNSUPPORTED, "aclEnable=true: this broker does not check rights; it would serve everybody");
+	return 0;
+}

@@ -1,0 +1,308 @@
+/* offset_table.c: how far each group has got in each queue. */
+#include "offset_table.h"
+#include "broker.h"
+#include <base/clock.h>
+#include <base/log.h>
+#include <base/mem.h>
+#include <base/str.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define LOG_MODULE "offset"
+
+enum {
+	KEY_MAX = 512,          /* "topic@group": two names of at most 255 bytes */
+	QUEUE_MAX = 65535,      /* bound of a queue id: what a client names must not make memory grow without end */
+};
+
+/* "topic@group" into key; 0 if it cannot be one. */
+static size_t make_key(char key[KEY_MAX], struct mq_str topic, struct mq_str group)
+{
+	size_t n = topic.n + 1 + group.n;
+
+	if (n > KEY_MAX || !topic.n || !group.n)
+		return 0;
+	memcpy(key, topic.p, topic.n);
+	key[topic.n] = '@';
+	memcpy(key + topic.n + 1, group.p, group.n);
+	return n;
+}
+
+struct offsets *offset_table_find(struct offset_table *t, struct mq_str topic, struct mq_str group)
+{
+	char key[KEY_MAX];
+	size_t n = make_key(key, topic, group);
+	struct offsets *o = NULL;
+
+	if (n)
+		HASH_FIND(hh, t->all, key, n, o);
+	return o;
+}
+
+static struct offsets *add(struct offset_table *t, const char *key, size_t n, size_t topic_n)
+{
+	struct offsets *o = mem_alloc(sizeof *o + n + 1);
+
+	memcpy(o->name, key, n);
+	o->name_n = n;
+	o->topic_n = topic_n;
+	HASH_ADD_KEYPTR(hh, t->all, o->name, n, o);
+	return o;
+}
+
+static struct offset_slot *slot_of(struct offset_table *t, struct mq_str topic, struct mq_str group, int32_t id, bool make)
+{
+	char key[KEY_MAX];
+	size_t n = make_key(key, topic, group);
+	struct offsets *o = NULL;
+
+	if (!n || id < 0 || id > QUEUE_MAX)
+		return NULL;
+	HASH_FIND(hh, t->all, key, n, o);
+	if (!o) {
+		if (!make)
+			return NULL;
+		o = add(t, key, n, topic.n);
+	}
+	if (id >= o->n) {
+		if (!make)
+			return NULL;
+		o->slot = mem_realloc(o->slot, (id + 1) * sizeof *o->slot);
+		for (; o->n <= id; o->n++)
+			o->slot[o->n] = (struct offset_slot){ -1, -1, -1 };
+	}
+	return &o->slot[id];
+}
+
+static void drop(struct offset_table *t, struct offsets *o)
+{
+	HASH_DEL(t->all, o);
+	free(o->slot);
+	free(o);
+}
+
+int64_t offset_table_get(struct offset_table *t, struct mq_str topic, struct mq_str group, int32_t id)
+{
+	struct offset_slot *s = slot_of(t, topic, group, id, false);
+
+	return !s ? -1 : s->reset >= 0 ? s->reset : s->stored;
+}
+
+/* A value was stored: the version moves on now and then, as the peer's does. */
+static void stored(struct offset_table *t)
+{
+	t->b->metrics.offset_commits++;
+	if (++t->commits >= t->b->conf->consumerOffsetUpdateVersionStep) {
+		t->commits = 0;
+		body_version_next(&t->version, clock_now_ms(), 0);
+	}
+	table_file_changed(&t->file);
+}
+
+bool offset_table_commit(struct offset_table *t, struct mq_str topic, struct mq_str group, int32_t id, int64_t off, int64_t max,
+                         const char *who)
+{
+	struct offset_slot *s;
+
+	if (off < 0 || off > max || !(s = slot_of(t, topic, group, id, true))) {
+		t->b->metrics.offset_commits_ignored++;
+		log_info("offset ignored topic=" MQ_STR_FMT " group=" MQ_STR_FMT " queue=%d offset=%lld max=%lld client=%s",
+			 MQ_STR_ARG(topic), MQ_STR_ARG(group), id, (long long)off, (long long)max, who);
+		return false;
+	}
+	if (off < s->stored) {
+		t->b->metrics.commit_late++;
+		log_info("offset goes back topic=" MQ_STR_FMT " group=" MQ_STR_FMT " queue=%d from=%lld to=%lld client=%s",
+			 MQ_STR_ARG(topic), MQ_STR_ARG(group), id, (long long)s->stored, (long long)off, who);
+	}
+	if (off != s->stored) {
+		s->stored = off;
+		stored(t);
+	}
+	return true;
+}
+
+void offset_table_pulled(struct offset_table *t, struct mq_str topic, struct mq_str group, int32_t id, int64_t next)
+{
+	struct offset_slot *s = slot_of(t, topic, group, id, true);
+
+	if (s)
+		s->pulled = next;
+}
+
+void offset_table_reset(struct offset_table *t, struct mq_str topic, struct mq_str group, int32_t id, int64_t off)
+{
+	struct offset_slot *s = slot_of(t, topic, group, id, true);
+
+	if (!s || off < 0)
+		return;
+	s->stored = s->reset = off;
+	s->pulled = -1;
+	stored(t);
+}
+
+bool offset_table_has_reset(struct offset_table *t, struct mq_str topic, struct mq_str group, int32_t id)
+{
+	struct offset_slot *s = slot_of(t, topic, group, id, false);
+
+	return s && s->reset >= 0;
+}
+
+int64_t offset_table_take_reset(struct offset_table *t, struct mq_str topic, struct mq_str group, int32_t id)
+{
+	struct offset_slot *s = slot_of(t, topic, group, id, false);
+	int64_t off = s ? s->reset : -1;
+
+	if (s)
+		s->reset = -1;
+	return off;
+}
+
+static bool matches(const struct offsets *o, struct mq_str topic, struct mq_str group)
+{
+	return (!topic.n || str_eq(offsets_topic(o), topic)) && (!group.n || str_eq(offsets_group(o), group));
+}
+
+static void drop_matching(struct offset_table *t, struct mq_str topic, struct mq_str group)
+{
+	struct offsets *o, *tmp;
+	bool any = false;
+
+	HASH_ITER(hh, t->all, o, tmp)
+		if (matches(o, topic, group)) {
+			drop(t, o);
+			any = true;
+		}
+	if (any) {
+		body_version_next(&t->version, clock_now_ms(), 0);
+		table_file_changed(&t->file);
+	}
+}
+
+void offset_table_drop_topic(struct offset_table *t, struct mq_str topic)
+{
+	if (topic.n)
+		drop_matching(t, topic, (struct mq_str){ 0 });
+}
+
+void offset_table_drop_group(struct offset_table *t, struct mq_str group)
+{
+	if (group.n)
+		drop_matching(t, (struct mq_str){ 0 }, group);
+}
+
+void offset_table_each(struct offset_table *t, struct mq_str topic, struct mq_str group, void (*cb)(void *, struct offsets *),
+                       void *arg)
+{
+	struct offsets *o, *tmp;
+
+	HASH_ITER(hh, t->all, o, tmp)
+		if (matches(o, topic, group))
+			cb(arg, o);
+}
+
+static void write_queues(const struct offsets *o, struct json_out *out)
+{
+	char id[16];
+
+	json_open(out, '{');
+	for (int32_t i = 0; i < o->n; i++)
+		if (o->slot[i].stored >= 0) { /* ids quoted: JSON that every reader takes, the peer's too */
+			snprintf(id, sizeof id, "%d", i);
+			json_key(out, id);
+			json_put_i64(out, o->slot[i].stored);
+		}
+	json_close(out, '}');
+}
+
+void offset_table_write(struct offset_table *t, struct buf *out)
+{
+	struct json_out j = json_to(out);
+	struct offsets *o, *tmp;
+
+	json_open(&j, '{');
+	body_version_put(&j, "dataVersion", &t->version);
+	json_key(&j, "offsetTable");
+	json_open(&j, '{');
+	HASH_ITER(hh, t->all, o, tmp) { /* a line each, as in topics.json */
+		bool any = false;
+
+		for (int32_t i = 0; i < o->n && !any; i++)
+			any = o->slot[i].stored >= 0;
+		if (!any)
+			continue;
+		buf_cstr(out, j.comma ? ",\n" : "\n");
+		j.comma = false;
+		json_key_str(&j, (struct mq_str){ o->name, o->name_n });
+		write_queues(o, &j);
+	}
+	json_close(&j, '}');
+	json_close(&j, '}');
+	buf_char(out, '\n');
+}
+
+static void write_file(void *table, struct buf *out)
+{
+	offset_table_write(table, out);
+}
+
+static void load(struct offset_table *t, const json_t *json)
+{
+	const json_t *table = json_object_at(json, "offsetTable");
+	const char *key, *queue;
+	json_t *value, *off;
+
+	body_version_get(json_object_at(json, "dataVersion"), &t->version);
+	json_object_foreach((json_t *)table, key, value) {
+		const char *at = strrchr(key, '@');
+		struct mq_str topic = { key, at ? (size_t)(at - key) : 0 };
+
+		if (!at) {
+			log_warn("consumerOffset.json: '%s' left out: not topic@group", key);
+			continue;
+		}
+		json_object_foreach(value, queue, off) {
+			struct offset_slot *s = NULL;
+			int32_t id;
+
+			if (json_is_integer(off) && json_integer_value(off) >= 0 && str_i32(str_of(queue), &id) == 0)
+				s = slot_of(t, topic, str_of(at + 1), id, true);
+			if (s)
+				s->stored = json_integer_value(off);
+		}
+	}
+}
+
+int offset_table_open(struct offset_table **out, struct broker *b, struct mq_error *e)
+{
+	struct offset_table *t = mem_alloc(sizeof *t);
+	json_t *json;
+	int rc;
+
+	*out = NULL;
+	t->b = b;
+	rc = table_file_open(&t->file, b, "consumerOffset", write_file, t, &json, e);
+	if (rc < 0) {
+		free(t);
+		return rc;
+	}
+	t->file.later = true; /* upkeep saves it every flushConsumerOffsetInterval */
+	if (json) {
+		load(t, json);
+		json_decref(json);
+	}
+	*out = t;
+	return 0;
+}
+
+void offset_table_free(struct offset_table *t)
+{
+	struct offsets *o, *tmp;
+
+	if (!t)
+		return;
+	HASH_ITER(hh, t->all, o, tmp)
+		drop(t, o);
+	table_file_close(&t->file);
+	free(t);
+}

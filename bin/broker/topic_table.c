@@ -1,0 +1,482 @@
+/* topic_table.c: the topics of this broker, by name. */
+#include "topic_table.h"
+#include "broker.h"
+#include "hold.h"
+#include "offset_table.h"
+#include "register.h"
+#include <base/clock.h>
+#include <base/err.h>
+#include <base/log.h>
+#include <base/mem.h>
+#include <base/str.h>
+#include <assert.h>
+#include <stdlib.h>
+
+#define LOG_MODULE "topic"
+
+static const char *const topic_system_names[] = {
+	TOPIC_DEFAULT, TOPIC_SCHEDULE, "BenchmarkTest", "RMQ_SYS_TRANS_HALF_TOPIC", "RMQ_SYS_TRACE_TOPIC",
+	"RMQ_SYS_TRANS_OP_HALF_TOPIC", "TRANS_CHECK_MAX_TIME_TOPIC", "SELF_TEST_TOPIC", "OFFSET_MOVED_EVENT", "CHECKPOINT_TOPIC",
+};
+static const char *const topic_no_send_names[] = {
+	TOPIC_SCHEDULE, "RMQ_SYS_TRANS_HALF_TOPIC", "RMQ_SYS_TRANS_OP_HALF_TOPIC", "TRANS_CHECK_MAX_TIME_TOPIC",
+	"SELF_TEST_TOPIC", "OFFSET_MOVED_EVENT",
+};
+
+static bool is_one_of(struct mq_str name, const char *const *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (str_is(name, list[i]))
+			return true;
+	return false;
+}
+
+bool topic_is_system(struct mq_str name)
+{
+	return str_starts(name, "rmq_sys_") ||
+	       is_one_of(name, topic_system_names, sizeof topic_system_names / sizeof topic_system_names[0]);
+}
+
+/* ---- One topic --------------------------------------------------------------------------------------------------------- */
+
+static struct topic *topic_new(struct mq_str name)
+{
+	struct topic *t = mem_alloc(sizeof *t + name.n + 1);
+
+	memcpy(t->name, name.p, name.n);
+	t->conf.name = (struct mq_str){ t->name, name.n };
+	t->refs = 1;
+	t->system = topic_is_system(name);
+	t->no_send = is_one_of(name, topic_no_send_names, sizeof topic_no_send_names / sizeof topic_no_send_names[0]);
+	t->retry = str_starts(name, TOPIC_RETRY_PREFIX);
+	return t;
+}
+
+struct topic *topic_get(struct topic *t)
+{
+	t->refs++;
+	return t;
+}
+
+void topic_put(struct topic *t)
+{
+	if (--t->refs > 0)
+		return;
+	body_free(&t->keep);
+	free(t->queue);
+	free(t);
+}
+
+static void topic_set_attrs(struct topic *t, const struct body_pair *attr, size_t n)
+{
+	struct body_keep keep = { 0 };
+	struct body_pair *copy = n ? body_alloc(&keep, n * sizeof *copy) : NULL;
+
+	for (size_t i = 0; i < n; i++)
+		copy[i] = (struct body_pair){ body_copy(&keep, attr[i].key), body_copy(&keep, attr[i].value) };
+	body_free(&t->keep);
+	t->keep = keep;
+	t->conf.attr = copy;
+	t->conf.nattrs = n;
+}
+
+struct mqstore_queue *topic_queue(struct topic_table *t, struct topic *topic, int32_t id, bool create)
+{
+	if (id < topic->nqueues && topic->queue[id])
+		return topic->queue[id];
+	if (id >= topic->nqueues) {
+		int32_t n = topic->conf.read > topic->conf.write ? topic->conf.read : topic->conf.write;
+
+		if (n <= id)
+			n = id + 1;
+		topic->queue = mem_realloc(topic->queue, n * sizeof *topic->queue);
+		memset(topic->queue + topic->nqueues, 0, (n - topic->nqueues) * sizeof *topic->queue);
+		topic->nqueues = n;
+	}
+	return topic->queue[id] = mqstore_queue(t->b->store, topic->conf.name, id, create);
+}
+
+void topic_table_forget_queues(struct topic_table *t)
+{
+	struct topic *x, *tmp;
+
+	HASH_ITER(hh, t->all, x, tmp)
+		if (x->queue)
+			memset(x->queue, 0, x->nqueues * sizeof *x->queue);
+}
+
+/* ---- The table --------------------------------------------------------------------------------------------------------- */
+
+struct topic *topic_table_find(struct topic_table *t, struct mq_str name)
+{
+	struct topic *x;
+
+	HASH_FIND(hh, t->all, name.p, name.n, x);
+	return x;
+}
+
+static struct topic *add(struct topic_table *t, const struct body_topic *conf)
+{
+	struct topic *x = topic_new(conf->name);
+	struct mq_str name = x->conf.name;
+
+	x->conf = *conf;
+	x->conf.name = name;
+	topic_set_attrs(x, conf->attr, conf->nattrs);
+	HASH_ADD_KEYPTR(hh, t->all, x->name, name.n, x);
+	return x;
+}
+
+/* Something that is saved and registered has changed. */
+static void changed(struct topic_table *t)
+{
+	body_version_next(&t->version, clock_wall_ms(), 0);
+	table_file_changed(&t->file);
+	if (t->b->reg)
+		register_soon(t->b->reg);
+}
+
+void topic_table_touch(struct topic_table *t)
+{
+	body_version_next(&t->version, clock_wall_ms(), 0);
+	if (t->b->reg)
+		register_soon(t->b->reg);
+}
+
+static void write_file(void *table, struct buf *out)
+{
+	struct topic_table *t = table;
+	struct json_out o = json_to(out);
+	struct topic *x, *tmp;
+
+	json_open(&o, '{');
+	body_version_put(&o, "dataVersion", &t->version);
+	json_key(&o, "topicConfigTable");
+	json_open(&o, '{');
+	HASH_ITER(hh, t->all, x, tmp) { /* a line each, for people, grep and diff */
+		buf_cstr(out, o.comma ? ",\n" : "\n");
+		o.comma = false;
+		json_key_str(&o, x->conf.name);
+		body_topic_put(&o, &x->conf);
+	}
+	json_close(&o, '}');
+	json_close(&o, '}');
+	buf_char(out, '\n');
+}
+
+/* Topics that exist in every broker: reference/store.md 15. */
+static void add_system_topics(struct topic_table *t)
+{
+	const struct broker_conf *c = t->b->conf;
+	char reply[MQ_TOPIC_MAX + 16], revive[MQ_TOPIC_MAX + 32], sync[MQ_TOPIC_MAX + 32];
+	const struct {
+		const char *name;
+		int32_t queues, perm;
+		bool wanted;
+	} row[] = {
+		{ "SELF_TEST_TOPIC", 1, 6, true },
+		{ TOPIC_DEFAULT, c->defaultTopicQueueNums, 7, c->autoCreateTopicEnable },
+		{ "BenchmarkTest", 1024, 6, true },
+		{ c->brokerClusterName, 16, c->clusterTopicEnable ? 7 : 1, true },
+		{ c->brokerName, 1, c->brokerTopicEnable ? 7 : 1, true },
+		{ "OFFSET_MOVED_EVENT", 1, 6, true },
+		{ TOPIC_SCHEDULE, 18, 6, true },
+		{ c->msgTraceTopicName, 1, 6, c->traceTopicEnable },
+		{ reply, 1, 6, true },
+		{ revive, c->reviveQueueNum, 6, true },
+		{ sync, 1, 1, true },
+		{ "RMQ_SYS_TRANS_HALF_TOPIC", 1, 6, true },
+		{ "RMQ_SYS_TRANS_OP_HALF_TOPIC", 1, 6, true },
+	};
+
+	snprintf(reply, sizeof reply, "%s_REPLY_TOPIC", c->brokerClusterName);
+	snprintf(revive, sizeof revive, "rmq_sys_REVIVE_LOG_%s", c->brokerClusterName);
+	snprintf(sync, sizeof sync, "rmq_sys_SYNC_BROKER_MEMBER_%s", c->brokerName);
+	for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+		struct topic *x = row[i].wanted ? topic_table_find(t, str_of(row[i].name)) : NULL;
+
+		if (row[i].wanted && !x) {
+			x = add(t, &(struct body_topic){ .name = str_of(row[i].name), .read = row[i].queues,
+							 .write = row[i].queues, .perm = row[i].perm });
+			table_file_changed(&t->file);
+		}
+		if (x)
+			x->system = true; /* also the cluster's and the broker's: not deleted by request */
+	}
+}
+
+int topic_table_open(struct topic_table **out, struct broker *b, struct mq_error *e)
+{
+	struct topic_table *t = mem_alloc(sizeof *t);
+	struct body_topic_table body = { 0 };
+	json_t *json;
+	int rc;
+
+	*out = NULL;
+	t->b = b;
+	rc = table_file_open(&t->file, b, "topics", write_file, t, &json, e);
+	if (rc < 0) {
+		free(t);
+		return rc;
+	}
+	if (json) {
+		body_topic_table_get(&body.keep, json, &body);
+		for (size_t i = 0; i < body.n; i++) {
+			struct mq_error why;
+
+			if (mq_check_topic(body.topic[i].name, &why) < 0)
+				log_warn("topics.json: topic left out: %s", why.text);
+			else if (!topic_table_find(t, body.topic[i].name))
+				add(t, &body.topic[i]);
+		}
+		t->version = body.version;
+		body_topic_table_free(&body);
+		json_decref(json);
+	}
+	add_system_topics(t);
+	/* Name servers take the table of a broker that has started anew only if its version is another one. */
+	body_version_next(&t->version, clock_wall_ms(), 0);
+	*out = t;
+	return 0;
+}
+
+void topic_table_free(struct topic_table *t)
+{
+	struct topic *x, *tmp;
+
+	if (!t)
+		return;
+	HASH_ITER(hh, t->all, x, tmp) {
+		HASH_DEL(t->all, x);
+		topic_put(x);
+	}
+	table_file_close(&t->file);
+	free(t);
+}
+
+static struct topic *create(struct topic_table *t, const struct body_topic *conf, const char *why)
+{
+	struct topic *x = add(t, conf);
+
+	changed(t);
+	x->since = t->file.version;
+	log_info("topic made name=%s read=%d write=%d perm=%d%s", x->name, conf->read, conf->write, conf->perm, why);
+	return x;
+}
+
+struct topic *topic_table_auto_create(struct topic_table *t, struct mq_str name, struct mq_str like, int32_t queues,
+                                      int32_t sys_flag)
+{
+	struct topic *l = topic_table_find(t, like);
+	struct body_topic conf;
+
+	if (!l || !(l->conf.perm & PERM_INHERIT) || (str_is(like, TOPIC_DEFAULT) && !t->b->conf->autoCreateTopicEnable))
+		return NULL;
+	if (queues > l->conf.write)
+		queues = l->conf.write;
+	if (queues < 1)
+		queues = 1; /* compat: 5.2.0 makes a topic without queues, which nobody can use */
+	conf = (struct body_topic){ .name = name, .read = queues, .write = queues, .perm = l->conf.perm & ~PERM_INHERIT,
+				    .sys_flag = sys_flag, .multi_tag = l->conf.multi_tag };
+	return create(t, &conf, " by=send");
+}
+
+struct topic *topic_table_need(struct topic_table *t, struct mq_str name, int32_t queues, int32_t perm)
+{
+	struct topic *x = topic_table_find(t, name);
+
+	return x ? x : create(t, &(struct body_topic){ .name = name, .read = queues, .write = queues, .perm = perm }, "");
+}
+
+int topic_table_delete(struct topic_table *t, struct mq_str name, struct mq_error *e)
+{
+	struct topic *x = topic_table_find(t, name);
+	int rc;
+
+	if (x) {
+		HASH_DEL(t->all, x);
+		x->deleted = true;
+		hold_wake_topic(t->b->hold, x, (struct mq_str){ 0 });
+		log_info("topic deleted name=%s", x->name);
+		changed(t);
+	}
+	offset_table_drop_topic(t->b->offsets, name);
+	rc = mqstore_delete_topic(t->b->store, name, e);
+	if (x) {
+		if (x->queue)
+			memset(x->queue, 0, x->nqueues * sizeof *x->queue);
+		topic_put(x);
+	}
+	return rc == MQ_ENOTFOUND ? 0 : rc;
+}
+
+void topic_table_order(struct topic_table *t, const struct body_pair *pair, size_t n)
+{
+	bool any = false;
+	struct topic *x, *tmp;
+
+	HASH_ITER(hh, t->all, x, tmp) {
+		bool order = false;
+
+		for (size_t i = 0; i < n && !order; i++)
+			order = str_eq(pair[i].key, x->conf.name);
+		if (order != x->conf.order) {
+			x->conf.order = order;
+			any = true;
+			log_info("topic order name=%s order=%d", x->name, order);
+		}
+	}
+	if (any) { /* registering is what told us: do not register for it again at once */
+		body_version_next(&t->version, clock_wall_ms(), 0);
+		table_file_changed(&t->file);
+	}
+}
+
+void topic_table_body(struct topic_table *t, int32_t perm_mask, struct body_topic_table *out)
+{
+	struct topic *x, *tmp;
+
+	*out = (struct body_topic_table){ .version = t->version };
+	out->topic = mem_alloc((HASH_COUNT(t->all) + 1) * sizeof *out->topic);
+	HASH_ITER(hh, t->all, x, tmp) {
+		out->topic[out->n] = x->conf;
+		out->topic[out->n++].perm &= perm_mask;
+	}
+}
+
+/* ---- Change by request -------------------------------------------------------------------------------------------------- */
+
+/* The attributes of 5.2.0: name, values, may it change after creation. */
+static const struct attr_rule {
+	const char *name;
+	const char *values;     /* joined by | */
+	bool changeable;
+} attr_rules[] = {
+	{ "queue.type",     "BatchCQ|SimpleCQ", false },
+	{ "cleanup.policy", "DELETE|COMPACTION", false },
+	{ "message.type",   "UNSPECIFIED|NORMAL|FIFO|DELAY|TRANSACTION|MIXED", true },
+};
+enum { ATTR_RULES = sizeof attr_rules / sizeof attr_rules[0] };
+
+static bool is_value(struct mq_str value, const char *values)
+{
+	struct mq_str rest = str_of(values), piece;
+
+	while (str_split(&rest, '|', &piece))
+		if (str_eq(piece, value))
+			return true;
+	return false;
+}
+
+/* "+k=v,-k" applied to what `have` (may be NULL: a new topic) holds; the result has one place per rule: attr[i].key.p NULL =
+ * absent.  Views point into `change` and the old attributes. */
+static int attributes(const struct topic *have, struct mq_str change, bool mixed, struct body_pair attr[ATTR_RULES],
+                      struct mq_error *e)
+{
+	struct mq_str piece;
+	unsigned seen = 0;
+
+	memset(attr, 0, ATTR_RULES * sizeof *attr);
+	for (size_t i = 0; have && i < have->conf.nattrs; i++)
+		for (int r = 0; r < ATTR_RULES; r++)
+			if (str_is(have->conf.attr[i].key, attr_rules[r].name))
+				attr[r] = have->conf.attr[i];
+	while (str_split(&change, ',', &piece)) {
+		struct mq_str key, value;
+		const char *eq;
+		int r = 0;
+
+		if (piece.n == 0 && change.n == 0)
+			break;
+		eq = piece.n ? memchr(piece.p, '=', piece.n) : NULL;
+		if (piece.n < 2 || (piece.p[0] != '+' && piece.p[0] != '-') || (piece.p[0] == '+') != !!eq)
+			return err_set(e, MQ_EINVAL, "attribute '" MQ_STR_FMT "': write +key=value or -key", MQ_STR_ARG(piece));
+		key = (struct mq_str){ piece.p + 1, (eq ? (size_t)(eq - piece.p) : piece.n) - 1 };
+		value = eq ? (struct mq_str){ eq + 1, (size_t)(piece.p + piece.n - eq - 1) } : (struct mq_str){ "", 0 };
+		while (r < ATTR_RULES && !str_is(key, attr_rules[r].name))
+			r++;
+		if (r == ATTR_RULES)
+			return err_set(e, MQ_EINVAL, "unsupported key: " MQ_STR_FMT, MQ_STR_ARG(key));
+		if (seen & 1u << r)
+			return err_set(e, MQ_EINVAL, "key duplication: " MQ_STR_FMT, MQ_STR_ARG(key));
+		seen |= 1u << r;
+		if (piece.p[0] == '-') {
+			if (!have)
+				return err_set(e, MQ_EINVAL, "attribute '" MQ_STR_FMT "': a new topic has none to remove",
+					       MQ_STR_ARG(piece));
+			if (!attr[r].key.p)
+				return err_set(e, MQ_EINVAL, "attempt to delete a nonexistent key: " MQ_STR_FMT, MQ_STR_ARG(key));
+		} else if (!is_value(value, attr_rules[r].values))
+			return err_set(e, MQ_EINVAL, "attribute " MQ_STR_FMT ": value '" MQ_STR_FMT "' is none of %s",
+				       MQ_STR_ARG(key), MQ_STR_ARG(value), attr_rules[r].values);
+		if (have && !attr_rules[r].changeable && !(attr[r].key.p && str_eq(attr[r].value, value)))
+			return err_set(e, MQ_EINVAL, "attempt to update an unchangeable attribute. key: " MQ_STR_FMT,
+				       MQ_STR_ARG(key));
+		if (!mixed && str_is(value, "MIXED"))
+			return err_set(e, MQ_EINVAL, "MIXED message type is not supported.");
+		attr[r] = piece.p[0] == '-' ? (struct body_pair){ 0 } : (struct body_pair){ str_of(attr_rules[r].name), value };
+	}
+	return 0;
+}
+
+static bool same_attrs(const struct topic *x, const struct body_pair *attr, size_t n)
+{
+	if (x->conf.nattrs != n)
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		bool found = false;
+
+		for (size_t j = 0; j < n && !found; j++)
+			found = str_eq(attr[i].key, x->conf.attr[j].key) && str_eq(attr[i].value, x->conf.attr[j].value);
+		if (!found)
+			return false;
+	}
+	return true;
+}
+
+int topic_table_set(struct topic_table *t, const struct body_topic *to, struct mq_str change, bool *was_changed,
+                    struct mq_error *e)
+{
+	struct topic *x = topic_table_find(t, to->name);
+	struct body_pair attr[ATTR_RULES];
+	struct body_topic conf = *to;
+	size_t n = 0;
+	int rc;
+
+	*was_changed = false;
+	if ((rc = mq_check_topic(to->name, e)) < 0)
+		return rc;
+	if (t->b->conf->validateSystemTopicWhenUpdateTopic && (topic_is_system(to->name) || (x && x->system)))
+		return err_set(e, MQ_EINVAL, "The topic[" MQ_STR_FMT "] is conflict with system topic.", MQ_STR_ARG(to->name));
+	if (to->perm < 0 || to->perm > 15)
+		return err_set(e, MQ_EINVAL, "perm %d: 2 (write), 4 (read) or 6 (both) would be right", to->perm);
+	if (to->read < 0 || to->read > TOPIC_QUEUES_MAX || to->write < 0 || to->write > TOPIC_QUEUES_MAX)
+		return err_set(e, MQ_EINVAL, "readQueueNums %d, writeQueueNums %d: a topic has 0 to %d queues", to->read, to->write,
+			       TOPIC_QUEUES_MAX);
+	if ((rc = attributes(x, change, t->b->conf->enableMixedMessageType, attr, e)) < 0)
+		return rc;
+	for (int r = 0; r < ATTR_RULES; r++)
+		if (attr[r].key.p)
+			attr[n++] = attr[r];
+	conf.attr = attr;
+	conf.nattrs = n;
+	if (!x) {
+		create(t, &conf, " by=request");
+		*was_changed = true;
+		return 0;
+	}
+	if (x->conf.read == to->read && x->conf.write == to->write && x->conf.perm == to->perm &&
+	    x->conf.sys_flag == to->sys_flag && x->conf.order == to->order && x->conf.multi_tag == to->multi_tag &&
+	    same_attrs(x, attr, n))
+		return 0;
+	topic_set_attrs(x, attr, n);
+	conf = *to;
+	conf.name = x->conf.name;
+	conf.attr = x->conf.attr;
+	conf.nattrs = x->conf.nattrs;
+	x->conf = conf;
+	changed(t);
+	*was_changed = true;
+	log_info("topic changed name=%s read=%d write=%d perm=%d", x->name, to->read, to->write, to->perm);
+	return 0;
+}
