@@ -22,6 +22,7 @@ struct group_table;
 struct offset_table;
 struct client_table;
 struct hold;
+struct settle;
 struct flush;
 struct registrar;
 struct upkeep;
@@ -54,6 +55,7 @@ struct broker {
 	struct offset_table *offsets;
 	struct client_table *clients;
 	struct hold *hold;
+	struct settle *settle;
 	struct flush *flush;
 	struct registrar *reg;
 	struct upkeep *upkeep;

@@ -7,32 +7,14 @@
 #define BROKER_CLIENT_TABLE_H
 
 #include "hash.h"
+#include "sub.h"
 #include <base/heap.h>
-#include <codec/body_heartbeat.h>
-#include <codec/tag.h>
 #include <net/conn.h>
 
 struct broker;
 struct hold_pull;
 
 enum { NOTICE_GAP_MS = 500 };
-
-/* What a group wants of a topic.  Counted, so that a held pull keeps the one it came with; never changed once made. */
-struct sub {
-	int refs;
-	bool sql, class_filter;
-	int64_t version;                /* ms (Go: ns), for "newer than" only */
-	struct tag_set tags;            /* of a TAG expression: from the expression, never from the client's hashes */
-	char *topic, *expr;             /* expr: "*", "A||B", SQL text */
-};
-/* 0, or MQ_EINVAL with the reason. */
-int sub_new(struct sub **s, struct mq_str topic, struct mq_str expr, struct mq_str type, int64_t version, struct mq_error *e);
-struct sub *sub_get(struct sub *s);
-void sub_put(struct sub *s);
-static inline bool sub_match(const struct sub *s, int64_t code)
-{
-	return s->tags.all || tag_match_code(&s->tags, code);
-}
 
 /* One subscription of a group. */
 struct group_sub {
@@ -82,11 +64,12 @@ struct client_table {
 	struct client_group *consumers, *producers;     /* uthash */
 	struct heap notices;
 	uv_timer_t notice_timer, scan_timer;
+	int closed;                     /* of the timers */
 };
 
 struct client_table *client_table_new(struct broker *b);
-void client_table_stop(struct client_table *t, void (*done)(void *arg), void *arg);
-void client_table_free(struct client_table *t);
+void client_table_stop(struct client_table *t);
+void client_table_free(struct client_table *t);         /* all connections are gone; ends with the next turns of the loop */
 
 void client_table_opened(struct client_table *t, struct conn *c);       /* makes its channel */
 void client_table_closed(struct client_table *t, struct conn *c);       /* drops its members and its channel */
@@ -101,10 +84,5 @@ struct member *client_group_member(struct client_group *g, struct mq_str client_
 int client_table_heartbeat(struct client_table *t, struct conn *c, uint8_t language, int32_t version,
                            const struct body_heartbeat *h, bool *changed, struct mq_error *e);
 void client_table_unregister(struct client_table *t, struct conn *c, struct mq_str producer_group, struct mq_str consumer_group);
-
-/* The same as a client says it: the expression counts, else the list of tags; hashes never. */
-int sub_from_body(struct sub **s, const struct body_sub *data, struct mq_error *e);
-/* And back; views into s and *keep. */
-void sub_body(const struct sub *s, struct body_keep *keep, struct body_sub *out);
 
 #endif

@@ -8,45 +8,23 @@
 #define BROKER_HOLD_H
 
 #include "client_table.h"
-#include "dispatch.h"
-#include "topic_table.h"
+#include "pull.h"
 
 struct hold;
 
-/* What it takes to try a pull again. */
-struct hold_pull {
-	struct hold_pull *next, *prev;              /* waiting on the queue */
-	struct hold_pull *ready_next;               /* in the ready list */
-	struct hold_pull *conn_next, *conn_prev;    /* of the connection */
-	struct hold_queue *queue;                   /* NULL while ready */
-	struct heap_node due;                       /* monotonic ms */
-	bool ready, gone;
-	struct later to;
-	struct topic *topic;                        /* reference */
-	struct sub *sub;                            /* reference */
-	int32_t queue_id, max_messages, max_bytes, version;
-	int64_t off;
-	bool lite;
-	uint32_t group_n;
-	char group[256];
-};
-
 struct hold *hold_new(struct broker *b);
-void hold_stop(struct hold *h, void (*done)(void *arg), void *arg);     /* answers all that wait: nothing new */
-void hold_free(struct hold *h);
+void hold_stop(struct hold *h);         /* answers all that wait: nothing new */
+void hold_free(struct hold *h);         /* ends with the next turns of the loop */
 
-/* An unused one, zeroed; hold_park() or hold_discard() follows. */
-struct hold_pull *hold_make(struct hold *h);
-void hold_discard(struct hold *h, struct hold_pull *p);
-/* Wait on queue q for at most ms.  The fields from `to` on are filled in, references taken. */
-void hold_park(struct hold *h, struct hold_pull *p, struct mqstore_queue *q, int64_t ms);
-/* End of a turn, or of a flush: answer what is ready. */
+/* Let the request of q wait for at most ms; p is copied, references are taken.  False: too many wait already. */
+bool hold_park(struct hold *h, struct req *q, const struct pull *p, int64_t ms);
+/* Answer what is ready: at the end of a turn, and after a flush. */
 void hold_run(struct hold *h);
-bool hold_has_ready(const struct hold *h);
 /* The connection is gone: its pulls go too. */
 void hold_conn_closed(struct hold *h, struct channel *ch);
-/* Answer now all that wait on this topic (it was deleted, or a reset waits for them): group p == NULL means any. */
+/* Look again, at the end of this turn: at all that wait on the topic for the group (p == NULL: any group); at everything. */
 void hold_wake_topic(struct hold *h, struct topic *t, struct mq_str group);
+void hold_wake_all(struct hold *h);
 size_t hold_count(const struct hold *h);
 
 #endif

@@ -3,15 +3,22 @@
 #ifndef BROKER_REGISTER_H
 #define BROKER_REGISTER_H
 
+#include <stdint.h>
+
 struct broker;
 struct registrar;
 
 struct registrar *register_new(struct broker *b);
 /* Register soon: at the end of the turn. */
 void register_soon(struct registrar *r);
+/* End of a turn. */
+void register_turn(struct registrar *r);
+/* Version of topic_table's file up to which every name server that can be reached knows the topics. */
+uint64_t register_version(const struct registrar *r);
 /* namesrvAddr may have changed. */
 void register_reload(struct registrar *r);
-void register_stop(struct registrar *r, void (*done)(void *arg), void *arg);
-void register_free(struct registrar *r);
+/* Unregister everywhere: done(arg) when all have answered, at the latest after timeout_ms. */
+void register_stop(struct registrar *r, int timeout_ms, void (*done)(void *arg), void *arg);
+void register_free(struct registrar *r);        /* ends with the next turns of the loop */
 
 #endif

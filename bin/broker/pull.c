@@ -1,0 +1,131 @@
+/* pull.c: read from a queue what a pull wants, and write the answer: the stored bytes, straight into the connection's buffer.
+ *
+ * Codes: reference/remoting.md 6.4.  compat: what is filtered away entirely, or lies where retention has been, is code 20: go on at
+ * nextBeginOffset at once. */
+#include "pull.h"
+#include "broker.h"
+#include "flush.h"
+#include "group_table.h"
+#include "offset_table.h"
+
+/* How an entry of the queue is judged. */
+struct look {
+	const struct sub *sub;
+	int64_t left;           /* entries that may be seen: the rest is not on the disk yet */
+};
+
+static bool wanted(void *arg, int64_t code, const struct mq_str *record)
+{
+	struct look *l = arg;
+
+	if (record)
+		return true;
+	return l->left-- > 0 && sub_match(l->sub, code);
+}
+
+static void answer(struct req *q, const struct pull *p, int32_t code, const char *remark, int64_t next, int64_t min, int64_t max,
+                   struct frame_out *o)
+{
+	const struct group *g = group_table_look(q->b->groups, p->group);
+
+	reply_begin(q, o, code, remark);
+	frame_i64(o, "suggestWhichBrokerId", g ? g->conf.broker_id : 0);
+	frame_i64(o, "nextBeginOffset", next);
+	frame_i64(o, "minOffset", min);
+	frame_i64(o, "maxOffset", max);
+	frame_i64(o, "topicSysFlag", p->topic->conf.sys_flag);
+	frame_i64(o, "groupSysFlag", g ? g->conf.sys_flag : 0);
+}
+
+static int32_t code_of(enum mqstore_status st, int64_t off)
+{
+	switch (st) {
+	case MQSTORE_FOUND:
+		return RESP_SUCCESS;
+	case MQSTORE_NO_MATCHED_LOGIC_QUEUE:
+	case MQSTORE_NO_MESSAGE_IN_QUEUE:
+		return off == 0 ? RESP_PULL_NOT_FOUND : RESP_PULL_OFFSET_MOVED;
+	case MQSTORE_OFFSET_OVERFLOW_ONE:
+		return RESP_PULL_NOT_FOUND;
+	case MQSTORE_OFFSET_OVERFLOW_BADLY:
+	case MQSTORE_OFFSET_TOO_SMALL:
+		return RESP_PULL_OFFSET_MOVED;
+	case MQSTORE_NO_MATCHED_MESSAGE:
+	case MQSTORE_MESSAGE_WAS_REMOVING:
+	case MQSTORE_OFFSET_FOUND_NULL:
+		break;
+	}
+	return RESP_PULL_RETRY_IMMEDIATELY;
+}
+
+static void messages(struct req *q, const struct pull *p, const struct mqstore_result *r, struct frame_out *o)
+{
+	char *to;
+
+	frame_body(o);
+	to = buf_room(o->buf, r->bytes);
+	for (int32_t i = 0; i < r->n; i++) {
+		memcpy(to, r->record[i].p, r->record[i].n);
+		to += r->record[i].n;
+	}
+	o->buf->n += r->bytes;
+	q->b->metrics.messages_out += r->n;
+	q->b->metrics.bytes_out += r->bytes;
+	offset_table_pulled(q->b->offsets, p->topic->conf.name, p->group, p->queue_id, r->next_off);
+}
+
+bool pull_try(struct req *q, const struct pull *p)
+{
+	static struct mqstore_result r; /* 16 KiB, and one loop */
+	struct broker *b = q->b;
+	struct mqstore_queue *queue = topic_queue(b->topics, p->topic, p->queue_id, false);
+	int64_t visible = queue ? flush_visible_max(b, queue) : 0;
+	struct look look = { p->sub, INT64_MAX };
+	struct mqstore_get_opt opt = { .max_messages = p->max_messages, .max_bytes = p->max_bytes, .filter_arg = &look };
+	struct frame_out o;
+	int32_t code;
+	int rc;
+
+	if (offset_table_has_reset(b->offsets, p->topic->conf.name, p->group, p->queue_id)) {
+		int64_t to = offset_table_take_reset(b->offsets, p->topic->conf.name, p->group, p->queue_id);
+
+		answer(q, p, RESP_PULL_OFFSET_MOVED, "OFFSET_RESET", to, queue ? mqstore_queue_min(queue) : 0, visible, &o);
+		reply_end(q, &o);
+		return true;
+	}
+	if (queue && visible < mqstore_queue_max(queue)) {
+		if (p->off >= visible && p->off <= mqstore_queue_max(queue))
+			return false;
+		look.left = visible - p->off;
+	}
+	if (!p->sub->tags.all || look.left != INT64_MAX)
+		opt.filter = wanted;
+	rc = mqstore_get(b->store, queue, p->off, &opt, &r);
+	if (rc < 0) {
+		reply(q, RESP_SYSTEM_ERROR, "read topic '%s' queue %d at offset %lld: %s", p->topic->name, p->queue_id,
+		      (long long)p->off, mq_strerror(rc));
+		return true;
+	}
+	code = code_of(r.status, p->off);
+	if (queue && r.next_off > visible)
+		r.next_off = visible;
+	if (code == RESP_PULL_NOT_FOUND || (code == RESP_PULL_RETRY_IMMEDIATELY && r.next_off == p->off))
+		return false;
+	answer(q, p, code, mqstore_status_name(r.status), r.next_off, r.min_off, queue ? visible : r.max_off, &o);
+	if (code == RESP_SUCCESS)
+		messages(q, p, &r, &o);
+	reply_end(q, &o);
+	return true;
+}
+
+void pull_nothing(struct req *q, const struct pull *p)
+{
+	struct mqstore_queue *queue = topic_queue(q->b->topics, p->topic, p->queue_id, false);
+	int64_t visible = queue ? flush_visible_max(q->b, queue) : 0;
+	struct frame_out o;
+
+	/* p->off may have moved over entries that the filter does not want: the client need not come for them again. */
+	answer(q, p, RESP_PULL_NOT_FOUND, "OFFSET_OVERFLOW_ONE", p->off > visible ? visible : p->off,
+	       queue ? mqstore_queue_min(queue) : 0, visible, &o);
+	reply_end(q, &o);
+}

@@ -1,0 +1,251 @@
+/* settle.c: answers that wait, in two queues in order of arrival: for the log, then for the table of topics. */
+#include "settle.h"
+#include "broker.h"
+#include "register.h"
+#include "topic_table.h"
+#include <base/clock.h>
+#include <base/mem.h>
+#include <base/str.h>
+#include <stdlib.h>
+
+enum {
+	KEY_INLINE = 64,        /* a UNIQ_KEY has 32 or 56 bytes; longer texts are kept by malloc */
+	TICK_MS = 50,           /* how exactly time-outs are kept */
+};
+
+struct held {
+	struct later to;
+	int64_t deadline_ms;
+	struct send_done d;
+	bool topics_only;       /* no send: a plain code 0 */
+	char key[KEY_INLINE];
+	char *text;             /* ids and a long key */
+};
+
+struct held_queue {             /* a ring; cap is a power of two */
+	struct held *v;
+	size_t at, n, cap;
+};
+
+struct settle {
+	struct broker *b;
+	struct held_queue log, topics;
+	uv_timer_t timer;       /* runs while something waits */
+	bool ticking, stopped;
+};
+
+static struct held *push(struct held_queue *q)
+{
+	if (q->n == q->cap) {
+		size_t cap = q->cap ? q->cap * 2 : 64;
+		struct held *v = mem_alloc(cap * sizeof *v);
+
+		for (size_t i = 0; i < q->n; i++)
+			v[i] = q->v[(q->at + i) & (q->cap - 1)];
+		free(q->v);
+		q->v = v;
+		q->cap = cap;
+		q->at = 0;
+	}
+	return &q->v[(q->at + q->n++) & (q->cap - 1)];
+}
+
+static struct held *first(const struct held_queue *q)
+{
+	return q->n ? &q->v[q->at] : NULL;
+}
+
+static void pop(struct held_queue *q)
+{
+	q->at = (q->at + 1) & (q->cap - 1);
+	q->n--;
+}
+
+/* ---- The answer --------------------------------------------------------------------------------------------------------- */
+
+static void answer_send(struct broker *b, struct req *q, const struct send_done *d, int32_t code, const char *remark)
+{
+	char id[MQ_ID_TEXT];
+	struct frame_out o;
+
+	reply_begin(q, &o, code, remark);
+	if (d->ids.p)
+		frame_str(&o, "msgId", d->ids);
+	else
+		frame_str(&o, "msgId", (struct mq_str){ id, mq_offset_id(&b->store_host, d->log_off, id) });
+	frame_i64(&o, "queueId", d->queue_id);
+	frame_i64(&o, "queueOffset", d->queue_off);
+	if (d->uniq_key.n)
+		frame_str(&o, "transactionId", d->uniq_key);
+	frame_cstr(&o, "MSG_REGION", b->conf->regionId);
+	frame_bool(&o, "TRACE_ON", b->conf->traceOn);
+	reply_end(q, &o);
+}
+
+static void finish(struct settle *s, struct held *h, int32_t code, const char *remark)
+{
+	struct req q = later_req(s->b, &h->to);
+
+	if (code == RESP_FLUSH_DISK_TIMEOUT)
+		s->b->metrics.flush_timeouts++;
+	if (h->topics_only)
+		reply(&q, code, NULL);
+	else {
+		struct send_done d = h->d; /* a short key lies in the entry itself, which may have moved */
+
+		if (d.uniq_key.n && d.uniq_key.n <= KEY_INLINE)
+			d.uniq_key.p = h->key;
+		answer_send(s->b, &q, &d, code, remark);
+	}
+	later_drop(&h->to);
+	free(h->text);
+}
+
+/* ---- Waiting ------------------------------------------------------------------------------------------------------------ */
+
+static bool topics_settled(const struct settle *s, uint64_t version)
+{
+	return s->b->topics->file.saved >= version && register_version(s->b->reg) >= version;
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+	struct settle *s = timer->data;
+
+	clock_refresh();
+	settle_check(s, NULL);
+	if (!s->log.n && !s->topics.n) {
+		uv_timer_stop(&s->timer);
+		s->ticking = false;
+	}
+}
+
+static void tick(struct settle *s)
+{
+	if (s->ticking)
+		return;
+	s->ticking = true;
+	uv_timer_start(&s->timer, on_tick, TICK_MS, TICK_MS);
+}
+
+static void hold(struct settle *s, struct held_queue *at, struct req *q, const struct send_done *d, int64_t ms)
+{
+	struct held *h = push(at);
+
+	*h = (struct held){ .deadline_ms = clock_mono_ms() + ms, .topics_only = !d };
+	later_take(&h->to, q);
+	tick(s);
+	if (!d)
+		return;
+	h->d = *d;
+	if (d->uniq_key.n <= KEY_INLINE) {
+		memcpy(h->key, d->uniq_key.p, d->uniq_key.n);
+		if (!d->ids.p)
+			return;
+	}
+	h->text = mem_alloc(d->ids.n + d->uniq_key.n + 1);
+	if (d->ids.p) {
+		memcpy(h->text, d->ids.p, d->ids.n);
+		h->d.ids.p = h->text;
+	}
+	memcpy(h->text + d->ids.n, d->uniq_key.p, d->uniq_key.n);
+	h->d.uniq_key.p = h->text + d->ids.n;
+}
+
+void settle_send(struct settle *s, struct req *q, const struct send_done *d)
+{
+	if (q->id.oneway)
+		return;
+	if (d->end_off && mqstore_flushed(s->b->store) < d->end_off) {
+		hold(s, &s->log, q, d, s->b->conf->syncFlushTimeout);
+		broker_want_turn(s->b);
+	} else if (d->topics_version && !topics_settled(s, d->topics_version))
+		hold(s, &s->topics, q, d, SETTLE_TOPIC_MS);
+	else
+		answer_send(s->b, q, d, RESP_SUCCESS, NULL);
+}
+
+void settle_topics(struct settle *s, struct req *q)
+{
+	uint64_t version = s->b->topics->file.version;
+
+	if (q->id.oneway)
+		return;
+	if (topics_settled(s, version)) {
+		reply(q, RESP_SUCCESS, NULL);
+		return;
+	}
+	hold(s, &s->topics, q, NULL, SETTLE_TOPIC_MS);
+	s->topics.v[(s->topics.at + s->topics.n - 1) & (s->topics.cap - 1)].d.topics_version = version;
+}
+
+bool settle_wants_flush(const struct settle *s)
+{
+	return s->log.n > 0;
+}
+
+/* From the first queue: answered, or on to the second. */
+static void check_log(struct settle *s, const char *failed)
+{
+	int64_t flushed = mqstore_flushed(s->b->store), now = clock_mono_ms();
+	struct held *h;
+
+	while ((h = first(&s->log))) {
+		if (h->d.end_off <= flushed) {
+			if (h->d.topics_version && !topics_settled(s, h->d.topics_version))
+				*push(&s->topics) = *h;
+			else
+				finish(s, h, RESP_SUCCESS, NULL);
+		} else if (failed)
+			finish(s, h, RESP_FLUSH_DISK_TIMEOUT, failed);
+		else if (h->deadline_ms <= now || s->stopped)
+			finish(s, h, RESP_FLUSH_DISK_TIMEOUT, "stored, but not on the disk within syncFlushTimeout");
+		else
+			break;
+		pop(&s->log);
+	}
+}
+
+void settle_check(struct settle *s, const char *failed)
+{
+	struct held *h;
+
+	check_log(s, failed);
+	while ((h = first(&s->topics)) &&
+	       (s->stopped || topics_settled(s, h->d.topics_version) || h->deadline_ms <= clock_mono_ms())) {
+		finish(s, h, RESP_SUCCESS, NULL);
+		pop(&s->topics);
+	}
+}
+
+struct settle *settle_new(struct broker *b)
+{
+	struct settle *s = mem_alloc(sizeof *s);
+
+	s->b = b;
+	uv_timer_init(b->loop, &s->timer);
+	s->timer.data = s;
+	return s;
+}
+
+void settle_stop(struct settle *s)
+{
+	s->stopped = true;
+	settle_check(s, NULL);
+	uv_timer_stop(&s->timer);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+	struct settle *s = handle->data;
+
+	free(s->log.v);
+	free(s->topics.v);
+	free(s);
+}
+
+void settle_free(struct settle *s)
+{
+	if (s)
+		uv_close((uv_handle_t *)&s->timer, on_closed);
+}

@@ -1,0 +1,38 @@
+/* settle.h: answers that wait until what they say is true: the message is on the disk, the topic is in config/topics.json and
+ * known to the name servers.
+ *
+ * A send under SYNC_FLUSH waits for the log, at most syncFlushTimeout: then it gets code 10.  A send that made its topic, and a
+ * request that made, changed or deleted one, wait for the topic, at most SETTLE_TOPIC_MS: then they are answered all the same. */
+#ifndef BROKER_SETTLE_H
+#define BROKER_SETTLE_H
+
+#include "dispatch.h"
+
+struct settle;
+
+enum { SETTLE_TOPIC_MS = 2000 };
+
+/* Answer to a send. */
+struct send_done {
+	int64_t end_off;            /* true when mqstore_flushed() >= end_off; 0 = do not wait for the log */
+	uint64_t topics_version;    /* of topic_table's file; 0 = do not wait for it */
+	int64_t log_off;            /* of the record; not used if `ids` is there */
+	int64_t queue_off;
+	int32_t queue_id;
+	struct mq_str ids;          /* comma-separated offset ids of a batch */
+	struct mq_str uniq_key;     /* transactionId */
+};
+
+struct settle *settle_new(struct broker *b);
+void settle_stop(struct settle *s);     /* answers what still waits, by what is true now */
+void settle_free(struct settle *s);     /* ends with the next turns of the loop */
+
+/* Answer the send now or when d is true; views in d are copied when it has to wait. */
+void settle_send(struct settle *s, struct req *q, const struct send_done *d);
+/* Code 0 when the table of topics as it is now is saved and registered. */
+void settle_topics(struct settle *s, struct req *q);
+/* The log has been flushed further, or (failed: why) will not be; topics were saved or registered. */
+void settle_check(struct settle *s, const char *failed);
+bool settle_wants_flush(const struct settle *s);
+
+#endif
