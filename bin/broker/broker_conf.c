@@ -118,7 +118,7 @@ static int check_name(const char *key, const char *name, struct mq_error *e)
 int broker_conf_check(struct conf *rows, struct broker_conf *c, struct mq_error *e)
 {
 	struct mq_str rest = str_of(c->namesrvAddr), piece;
-	char host[MQ_HOST_TEXT];
+	char host[ADDR_HOST_MAX];
 	int port, rc;
 
 	if ((rc = fill_in(rows, c, e)) < 0)
@@ -133,7 +133,7 @@ int broker_conf_check(struct conf *rows, struct broker_conf *c, struct mq_error 
 		if (!piece.n)
 			continue;
 		addr = str_dup(piece);
-		rc = strncmp(addr, "http://", 7) && strlen(addr) < MQ_HOST_TEXT ? addr_split(addr, host, &port, e) : 0;
+		rc = strncmp(addr, "http://", 7) && strlen(addr) < ADDR_HOST_MAX ? addr_split(addr, host, &port, e) : 0;
 		if (rc < 0) {
 			err_wrap(e, "namesrvAddr '%s'", c->namesrvAddr);
 			free(addr);
