@@ -195,7 +195,7 @@ static void tsv(struct show *s)
 	}
 }
 
-static void json_string(const char *t)
+static void json_quoted(const char *t)
 {
 	json_t *ok = json_stringn(t, strlen(t)); /* NULL if not UTF-8 */
 	char *text = ok ? json_dumps(ok, JSON_ENCODE_ANY) : NULL;
@@ -215,12 +215,12 @@ static void json_string(const char *t)
 
 static void json_cell(const char *key, const struct cell *c)
 {
-	json_string(key);
+	json_quoted(key);
 	putchar(':');
 	if (c->kind == CELL_NONE)
 		fputs("null", stdout);
 	else if (c->kind == CELL_TEXT)
-		json_string(c->text);
+		json_quoted(c->text);
 	else
 		fputs(c->machine ? c->machine : c->text, stdout);
 }
