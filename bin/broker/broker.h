@@ -14,6 +14,7 @@
 #include "broker_conf.h"
 #include "dispatch.h"
 #include "metrics.h"
+#include <codec/body.h>
 #include <mqstore.h>
 #include <net/server.h>
 
@@ -26,6 +27,7 @@ struct settle;
 struct flush;
 struct registrar;
 struct upkeep;
+struct rates;
 struct namesrv;
 
 struct broker_opt {
@@ -43,6 +45,7 @@ struct broker {
 	const char *conf_path;
 	struct metrics metrics;
 	int64_t boot_ms;            /* wall time of the start */
+	struct body_version conf_version; /* of the configuration: one more with each change by request */
 
 	char addr[MQ_HOST_TEXT + 512]; /* told to clients: "brokerIP1:port", or "unix:DIR/mq.sock" */
 	char ha_addr[MQ_HOST_TEXT + 512];
@@ -59,6 +62,7 @@ struct broker {
 	struct flush *flush;
 	struct registrar *reg;
 	struct upkeep *upkeep;
+	struct rates *rates;
 
 	struct server *main, *vip;  /* embedded: main is the Unix socket, vip is NULL */
 	struct namesrv *namesrv;    /* embedded only */
@@ -86,6 +90,9 @@ void broker_stop(struct broker *b, void (*stopped)(void *arg, int rc), void *arg
 int broker_port(const struct broker *b);
 /* Read conf_path again; what may change while running is changed. */
 void broker_reload(struct broker *b);
+/* The values of conf changed (by file or by request): make them felt where they do not act by themselves.  `perm_before`:
+ * brokerPermission until now. */
+void broker_conf_changed(struct broker *b, int32_t perm_before);
 
 /* Ask for broker_turn_end() after this turn's input: flushes for waiting sends, pulls to wake. */
 void broker_want_turn(struct broker *b);

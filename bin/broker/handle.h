@@ -28,5 +28,28 @@ handler_fn handle_create_topic;         /* 17 */
 handler_fn handle_all_topics;           /* 21 */
 handler_fn handle_delete_topic;         /* 215 */
 handler_fn handle_topic_config;         /* 351 */
+/* handle_admin_stats.c */
+handler_fn handle_all_offsets;          /* 43 */
+handler_fn handle_topic_stats;          /* 202 */
+handler_fn handle_consume_stats;        /* 208 */
+handler_fn handle_topic_groups;         /* 300 */
+handler_fn handle_system_topics;        /* 305 */
+handler_fn handle_group_topics;         /* 343 */
+/* handle_admin_group.c */
+handler_fn handle_create_group;         /* 200 */
+handler_fn handle_all_groups;           /* 201 */
+handler_fn handle_consumer_connection;  /* 203 */
+handler_fn handle_producer_connection;  /* 204 */
+handler_fn handle_delete_group;         /* 207 */
+handler_fn handle_reset_offset;         /* 222 */
+handler_fn handle_all_producers;        /* 328 */
+handler_fn handle_group_config;         /* 352 */
+handler_fn handle_group_forbidden;      /* 353 */
+/* handle_admin_broker.c */
+handler_fn handle_update_config;        /* 25 */
+handler_fn handle_get_config;           /* 26 */
+handler_fn handle_runtime_info;         /* 28 */
+/* handle_call_client.c */
+handler_fn handle_running_info;         /* 307 */
 
 #endif

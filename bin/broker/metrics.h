@@ -17,6 +17,7 @@
 	M(bytes_in, "bytes of their records") \
 	M(sends_refused, "messages not stored") \
 	M(pull_requests, "requests to pull") \
+	M(pulls_found, "of these, answered with messages") \
 	M(messages_out, "messages delivered by pulls") \
 	M(bytes_out, "bytes of their records") \
 	M(pulls_held, "pulls that were made to wait for a message") \
