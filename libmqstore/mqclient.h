@@ -97,9 +97,14 @@ struct mqclient_sent {
 };
 typedef void mqclient_sent_cb(void *arg, const struct mqclient_sent *r);
 
-/* Send n messages to one topic (n > 1: as one batch to one queue).  Everything is copied.  UNIQ_KEY and WAIT are added
- * where absent.  The callback comes exactly once, never before this returns.  Returns 0, or a negative code with nothing
- * queued (MQ_EINVAL: name, properties; MQ_ETOOBIG). */
+/* Send n messages to one topic (n > 1: as one batch to one queue, never compressed).  Everything is copied; opt chooses the queue,
+ * m->queue_id does not count.  UNIQ_KEY and WAIT are added where absent.  The callback comes exactly once, never before this
+ * returns.  Returns 0, or a negative code with nothing queued (MQ_EINVAL: name, empty body, properties; MQ_ETOOBIG).
+ *
+ * Tried again until the time-out: when a connection breaks and on codes 17 14 1 16 204 205, on other queues and brokers, `retries`
+ * times (both may store a message twice, with one UNIQ_KEY); when no connection can be made and on code 1500, without count;
+ * on code 2 (busy) after 50, 100, 200 ... ms, without count.  Silence until the time-out is MQ_ETIMEOUT: whether the message was
+ * stored is not known. */
 MQ_API int mqclient_send(struct mqclient *c, const struct mq_message *m, size_t n, const struct mqclient_send_opt *opt,
                          mqclient_sent_cb *cb, void *arg, struct mq_error *err);
 
@@ -119,18 +124,21 @@ struct mqclient_consume_opt {
 	size_t ntopics;
 	const char *filter;           /* "*", "A||B", or SQL92 with sql = true */
 	bool sql;
-	enum mqclient_start start;    /* STORED: where the group stands; a new group as the peer: end, or 0 on a young topic */
+	enum mqclient_start start;    /* with a group: where it starts in queues in which it stands nowhere yet.
+	                               * STORED: as the peer: at the end, or at 0 on a young topic.  Without a group STORED is END */
 	int64_t start_value;          /* offset, ms, or N */
 	struct mqclient_queue queue;  /* broker != NULL: this queue only */
 	bool stop_at_end;             /* tell `ended` when each queue reached what was its end at the start */
-	int32_t window;               /* messages handed out and not settled, per queue; 0 = 1000 */
+	int32_t window;               /* with a group: messages handed out and not settled, per queue; 0 = 1000 */
 	int32_t batch;                /* messages per pull; 0 = 32 */
 };
 
 /* Callbacks of a consumer. */
 struct mqclient_consume_ops {
 	/* A message.  `body` is in plain form.  Messages of a queue come in order.  It counts as handed out until
-	 * mqclient_settle() says what became of it.  m and body are good until the callback returns. */
+	 * mqclient_settle() says what became of it (without a group nothing needs to be settled; mqclient_pause() slows it down).
+	 * m and body are good until the callback returns.  Members of a group also get what was sent back to it: m->topic is then
+	 * %RETRY%GROUP, the name for mqclient_settle(), and the first topic is in the property RETRY_TOPIC. */
 	void (*message)(void *arg, const struct mq_message *m, struct mq_str body, const struct mqclient_queue *q);
 	/* Queues came or went (group members changed); what is unsettled in a lost queue will be delivered to another member. */
 	void (*assigned)(void *arg, struct mq_str topic, const struct mqclient_queue *q, size_t n);
@@ -138,7 +146,8 @@ struct mqclient_consume_ops {
 	void (*ended)(void *arg);
 	/* May be NULL.  Where to start in a queue that is taken up: its offset, or -1 for what opt->start says. */
 	int64_t (*start_at)(void *arg, struct mq_str topic, const struct mqclient_queue *q);
-	/* Trouble that goes on (broker away, offset moved): for a line on stderr.  fatal: nothing more will come. */
+	/* Trouble that goes on (broker away, offset moved): for a line on stderr.  fatal: nothing more will come (no such topic,
+	 * refused; who only looks is told at the first failure to find a route, a group keeps looking). */
 	void (*trouble)(void *arg, const struct mq_error *err, bool fatal);
 };
 
