@@ -53,6 +53,17 @@ size_t body_strings_get(struct body_keep *k, const json_t *array, struct mq_str 
 void body_strings_put(struct json_out *o, const char *key, const struct mq_str *v, size_t n);
 size_t body_pairs_get(struct body_keep *k, const json_t *object, struct body_pair **v);
 void body_pairs_put(struct json_out *o, const char *key, const struct body_pair *v, size_t n);
+/* A number of 32 bits; `otherwise` also if it does not fit. */
+static inline int32_t body_i32(const json_t *o, const char *key, int32_t otherwise)
+{
+	int64_t v = json_i64(o, key, otherwise);
+
+	return v == (int32_t)v ? (int32_t)v : otherwise;
+}
+/* An enum: one of the n names, or its number; `otherwise` if neither. */
+int body_enum(const json_t *o, const char *key, const char *const *names, int n, int otherwise);
+/* How many members or elements; 0 for NULL. */
+size_t body_size(const json_t *v);
 /* The document as an object: 0, or MQ_EINVAL with the reason; k->json is set. */
 int body_parse(struct body_keep *k, struct mq_str body, const char *what, struct mq_error *e);
 

@@ -16,6 +16,9 @@ const char *body_consume_type_name(enum body_consume_type t);   /* "CONSUME_PASS
 const char *body_model_name(enum body_model m);                 /* "CLUSTERING" */
 const char *body_from_name(enum body_from f);                   /* "CONSUME_FROM_LAST_OFFSET" */
 
+/* The members consumeType, messageModel, consumeFromWhere of o: names or numbers; defaults as below. */
+void body_how_get(const json_t *o, enum body_consume_type *type, enum body_model *model, enum body_from *from);
+
 struct body_sub {                       /* SubscriptionData */
 	struct mq_str topic, expression;
 	struct mq_str type;             /* "TAG" if absent */

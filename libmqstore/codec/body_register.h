@@ -5,7 +5,7 @@
 
 #include "body_topic.h"
 
-enum { BODY_REGISTER_MAX = 256 * 1024 * 1024 };         /* of the inflated body */
+enum { BODY_REGISTER_MAX = 64 * 1024 * 1024 };          /* of the inflated body */
 
 struct body_register {
 	struct body_topic_table topics; /* owns all memory */
