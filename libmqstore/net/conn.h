@@ -6,7 +6,9 @@
  * A peer that does not read: beyond CONN_OUT_PAUSE unread bytes we stop reading from it, beyond CONN_OUT_MAX it is dropped.
  *
  * A conn is reference counted: conn_ref() while an answer may come later; the owner's `closed` is called once, on the loop,
- * when the connection is gone; after that conn_alive() is false and what is written goes nowhere.  All on the loop's thread. */
+ * when the connection is gone, never from within conn_close(); from conn_close() on conn_alive() is false and what is written
+ * goes nowhere.  All on the loop's thread.  clock_now_ms() is fresh in every callback from here and from timers; callbacks of
+ * other handles (uv_async, finished work) call clock_refresh() first if they need it to the millisecond. */
 #ifndef NET_CONN_H
 #define NET_CONN_H
 
@@ -40,11 +42,11 @@ void conn_ref(struct conn *c);
 void conn_unref(struct conn *c);
 bool conn_alive(const struct conn *c);
 void conn_close(struct conn *c);                        /* at once; what is not written is lost */
-void conn_close_after_write(struct conn *c);
-const char *conn_name(struct conn *c);                  /* "1.2.3.4:567" or "unix"; lives as long as c */
+void conn_close_after_write(struct conn *c);            /* not alive from now on; what is written leaves within 3 s */
+const char *conn_name(struct conn *c);                  /* "1.2.3.4:567", "unix", or what was dialled; lives as long as c */
 
 /* The out buffer: append whole frames to it (frame_answer() etc.); never NULL, also when not alive.  Bytes leave at the end of
- * the turn: conn_kick() when written outside of a request callback. */
+ * the turn.  Ask anew in every turn.  conn_kick() is for who kept the pointer. */
 struct buf *conn_out(struct conn *c);
 void conn_kick(struct conn *c);
 size_t conn_unsent(const struct conn *c);

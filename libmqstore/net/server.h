@@ -21,7 +21,8 @@ int server_port(const struct server *s);
 size_t server_conns(const struct server *s);
 /* Every live connection. */
 void server_each(struct server *s, void (*cb)(void *arg, struct conn *c), void *arg);
-/* Stop accepting; close all connections after what is written has left (at most grace_ms); then done(arg). */
+/* Stop accepting; close all connections after what is written has left (at most grace_ms); when each has had its closed(), free
+ * the server and call done(arg). */
 void server_stop(struct server *s, int grace_ms, void (*done)(void *arg), void *arg);
 
 /* "host:port", "[v6]:port": split.  0 or MQ_EINVAL.  host: 253 characters are a DNS name's most. */
