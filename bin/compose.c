@@ -3,7 +3,7 @@
  * For plain records without -K there is nothing to build: every message gets the same properties, a view. */
 #include "compose.h"
 #include "compose_json.h"
-#include "props.h"
+#include "userprop.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -26,12 +26,12 @@ void compose_free(struct compose *c)
 
 static int put_keys(struct bytes *b, struct mq_str keys, struct mq_error *err)
 {
-	return keys.n ? props_put(b, NAME("KEYS"), keys, true, "key", err) : 0;
+	return keys.n ? userprop_put(b, NAME("KEYS"), keys, true, "key", err) : 0;
 }
 
 static int put_tag(struct bytes *b, struct mq_str tag, struct mq_error *err)
 {
-	return tag.n ? props_put(b, NAME("TAGS"), tag, true, "tag", err) : 0;
+	return tag.n ? userprop_put(b, NAME("TAGS"), tag, true, "tag", err) : 0;
 }
 
 /* What every message gets has changed. */
@@ -71,7 +71,7 @@ int compose_property(struct compose *c, const char *name_value, struct mq_error 
 		snprintf(err->text, sizeof(err->text), "property '%.200s': NAME=VALUE is right", name_value);
 		return MQ_EINVAL;
 	}
-	rc = props_put(&c->fixed, (struct mq_str){ name_value, (size_t)(eq - name_value) },
+	rc = userprop_put(&c->fixed, (struct mq_str){ name_value, (size_t)(eq - name_value) },
 	               (struct mq_str){ eq + 1, strlen(eq + 1) }, false, NULL, err);
 	return rc ? rc : renew(c, err);
 }
@@ -89,7 +89,7 @@ static int own_props(struct compose *c, struct mq_str own, struct mq_str tag, st
 	if (rc == 0)
 		rc = put_keys(&c->props, keys, err);
 	if (rc == 0 && id)
-		rc = props_put(&c->props, NAME("UNIQ_KEY"), (struct mq_str){ id, strlen(id) }, true, "id", err);
+		rc = userprop_put(&c->props, NAME("UNIQ_KEY"), (struct mq_str){ id, strlen(id) }, true, "id", err);
 	out->m.props = bytes_view(&c->props);
 	return rc;
 }

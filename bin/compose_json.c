@@ -3,7 +3,7 @@
  * A field that is not known is refused, since what it asked for would be lost in silence.  Fields that only tell where a message
  * came from (offset, id, born...) are known and not used. */
 #include "compose_json.h"
-#include "props.h"
+#include "userprop.h"
 
 #include <jansson.h>
 #include <stdarg.h>
@@ -65,7 +65,7 @@ static int read_props(const char *field, const json_t *v, bool coded, struct com
 		text.n = 0;
 		rc = value(name, entry, coded, &text, err);
 		if (rc == 0)
-			rc = props_put(j->props, (struct mq_str){ name, strlen(name) }, bytes_view(&text), false, NULL, err);
+			rc = userprop_put(j->props, (struct mq_str){ name, strlen(name) }, bytes_view(&text), false, NULL, err);
 		if (rc != 0)
 			break;
 	}

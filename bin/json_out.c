@@ -2,7 +2,7 @@
  *
  * Nothing is lost: what is not UTF-8, or holds NUL, goes as base64 under the same name with 64 behind it. */
 #include "json_out.h"
-#include "props.h"
+#include "userprop.h"
 
 #include <string.h>
 
@@ -96,7 +96,7 @@ enum which { USER_TEXT, USER_BINARY, SYSTEM };
 
 static enum which kind(struct mq_str n, struct mq_str v)
 {
-	if (props_is_system(n))
+	if (userprop_is_system(n))
 		return SYSTEM;
 	return bytes_is_text(v) ? USER_TEXT : USER_BINARY;
 }
@@ -160,7 +160,7 @@ void json_out_props(struct bytes *b, struct mq_str props)
 
 	bytes_byte(b, '{');
 	while (mq_prop_next(props, &pos, &n, &v))
-		if (!props_is_system(n))
+		if (!userprop_is_system(n))
 			property(b, n, v, bytes_is_text(v) ? "" : "64");
 	bytes_byte(b, '}');
 }

@@ -1,5 +1,5 @@
-/* props.c: names and values of properties as the pipe tools take and show them. */
-#include "props.h"
+/* userprop.c: names and values of properties as the pipe tools take and show them. */
+#include "userprop.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static const char *const system_names[] = {
 	"REDIRECT", "TRANSACTION_CHECK_TIMES", "__transactionId__",
 };
 
-bool props_is_system(struct mq_str name)
+bool userprop_is_system(struct mq_str name)
 {
 	static const char transient[] = "__RMQ.TRANSIENT.";
 
@@ -49,13 +49,13 @@ static bool has_separator(struct mq_str s)
 	return s.n && (memchr(s.p, 1, s.n) || memchr(s.p, 2, s.n));
 }
 
-int props_put(struct bytes *b, struct mq_str name, struct mq_str value, bool system, const char *what, struct mq_error *err)
+int userprop_put(struct bytes *b, struct mq_str name, struct mq_str value, bool system, const char *what, struct mq_error *err)
 {
 	if (name.n == 0)
 		return refuse(err, "property without a name", name, "NAME=VALUE is right");
 	if (value.n == 0) /* compat: the peer's readers take such an entry for absent, its clients refuse to make it */
 		return refuse(err, what, name, "an empty value is not kept by the servers");
-	if (!system && props_is_system(name))
+	if (!system && userprop_is_system(name))
 		return refuse(err, what, name, "this name is the system's");
 	if (has_separator(name) || has_separator(value))
 		return refuse(err, what, name, "holds byte 0x01 or 0x02, which separate properties");
