@@ -91,6 +91,7 @@ enum { INDEX_FLUSH_FILES = 8 };
 struct index_flush {
 	int fd[INDEX_FLUSH_FILES];
 	int n, rc;
+	const char *sync_dir;       /* a file was made: its name must be on the disk too */
 	int64_t full_ms;            /* see index_flushed_ms */
 };
 int index_flush_begin(struct index *ix, bool all, struct index_flush *job);
