@@ -102,6 +102,7 @@ static int load_file(struct index *ix, const char *text, int64_t name, struct mq
 	int rc = index_file_open(&f, path, name, ix->slots, ix->entries, !ix->read_only, ix->adopt_sizes);
 	if (rc == 0) {
 		add_file(ix, f);
+		ix->abnormal |= f->suspect;
 	} else if (ix->read_only) {
 		log_warn("file left out path=%s error=%s", path, mq_strerror(rc));
 		rc = 0;
@@ -149,6 +150,7 @@ static void drop_empty_files(struct index *ix)
 			remove_file(ix, i);
 }
 
+/* Offsets only grow from file to file: behind a file that is not full nothing can be trusted, it is read from the log again. */
 static void repair_files(struct index *ix)
 {
 	for (size_t i = 0; i < ix->n; i++) {
@@ -157,14 +159,12 @@ static void repair_files(struct index *ix)
 			continue;
 		int32_t was = f->count;
 		int rc = index_file_repair(f);
-		if (rc == 0 && f->count == was)
-			continue;
-		/* Offsets only grow from file to file: what follows a cut must be read from the log again. */
 		if (rc < 0)
 			log_warn("cannot repair file, made anew path=%s error=%s", f->path, mq_strerror(rc));
-		else
+		else if (f->count != was)
 			log_warn("file cut path=%s entries=%d kept=%d", f->path, was - 1, f->count - 1);
-		while (ix->n > i + (rc == 0))
+		size_t keep = i + (rc == 0);
+		while ((rc < 0 || !index_file_full(f)) && ix->n > keep)
 			remove_file(ix, ix->n - 1);
 	}
 }

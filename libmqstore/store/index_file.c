@@ -192,9 +192,11 @@ static bool layout_fits(const struct index_file *file, int32_t slots, int32_t en
 		return false;
 	const uint8_t *first = entry_at(&f, 1), *last = entry_at(&f, count - 1);
 	int32_t hash = (int32_t)be32(last + E_HASH);
-	if (be64(first + E_OFF) != be64(f.map + AT_BEGIN_OFF) || be32(first + E_PREV) != 0 || hash < 0)
+	/* A writer that was killed, or is at work, may have counted the last entry but not noted its offset, and may have set
+	 * its slot to the entry that it was about to count. */
+	if (be64(first + E_OFF) != be64(f.map + AT_BEGIN_OFF) || be32(first + E_PREV) != 0 || hash <= 0 ||
+	    (int64_t)be64(last + E_OFF) < (int64_t)be64(f.map + AT_END_OFF))
 		return false;
-	/* A writer that was killed, or is at work, may have set the slot to the entry that it was about to count. */
 	int32_t newest = (int32_t)be32(slot_at(&f, slot_of(&f, hash)));
 	return newest == count - 1 || newest == count;
 }
@@ -234,8 +236,16 @@ int index_file_open(struct index_file **out, const char *path, int64_t name, int
 		rc = map_file(f, (size_t)st.st_size);
 	if (rc == 0) {
 		set_layout(f, slots, entries);
-		if (index_file_bytes(slots, entries) != st.st_size || !layout_fits(f, slots, entries))
-			rc = adopt ? find_layout(f) : MQ_EMISMATCH;
+		bool sized = index_file_bytes(slots, entries) == st.st_size;
+		f->suspect = sized && !layout_fits(f, slots, entries);
+		if (!sized || f->suspect) {
+			/* The same size may come from another layout; if none fits better it is damage. */
+			bool other = (adopt || sized) && find_layout(f) == 0;
+			if (adopt && other)
+				f->suspect = false;
+			else if (other || !sized)
+				rc = MQ_EMISMATCH;
+		}
 	}
 	if (rc < 0) {
 		index_file_close(f);
@@ -352,11 +362,12 @@ void index_file_cut(struct index_file *f, int64_t log_off)
 
 /* ---- Mending --------------------------------------------------------------------------------------------------------- */
 
+/* A sector that did not reach the disk is zeros, and entries cross the borders of sectors: if the first part of an entry is
+ * missing its hash is 0; if the last part is, the next entry's hash is 0, and index.c takes back the last record before a cut.
+ * (A key whose hash is 0 in truth is cut too, and read again from the log.) */
 static bool possible(const uint8_t *p, int64_t last_off)
 {
-	static const uint8_t never_written[INDEX_ENTRY];
-	return (int32_t)be32(p + E_HASH) >= 0 && (int64_t)be64(p + E_OFF) >= last_off &&
-	       (int32_t)be32(p + E_SECONDS) >= 0 && memcmp(p, never_written, INDEX_ENTRY) != 0;
+	return (int32_t)be32(p + E_HASH) > 0 && (int64_t)be64(p + E_OFF) >= last_off && (int32_t)be32(p + E_SECONDS) >= 0;
 }
 
 /* Write only what differs: a file that is whole stays clean, page by page. */

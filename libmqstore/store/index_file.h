@@ -15,6 +15,7 @@ struct index_file {
 	int32_t slots, entries;
 	uint64_t slots_inverse;     /* for hash % slots without a division */
 	bool writable;
+	bool suspect;               /* the contents do not look as if they had these slots and entries */
 	bool dirty;                 /* changed since the last sync began */
 	bool syncing;               /* a flush job holds fd */
 	int32_t reserved;           /* entries below it have blocks; 0: not even the slots have */
@@ -36,8 +37,8 @@ int64_t index_file_bytes(int32_t slots, int32_t entries);
 /* A new, empty, reserved file.  Failure leaves no file.  Returns 0 or -errno. */
 int index_file_create(struct index_file **f, const char *path, int64_t name, int32_t slots, int32_t entries);
 
-/* An existing one.  With `adopt` slots and entries are found from the contents if they do not fit.  Returns 0, MQ_EMISMATCH,
- * MQ_ENOTFOUND (empty: half made), or -errno. */
+/* An existing one.  With `adopt` slots and entries are found from the contents if they do not fit.  Returns 0, MQ_EMISMATCH
+ * (other slots or entries), MQ_ENOTFOUND (empty: half made), or -errno. */
 int index_file_open(struct index_file **f, const char *path, int64_t name, int32_t slots, int32_t entries, bool write,
                     bool adopt);
 void index_file_close(struct index_file *f);                    /* unmap, close, free */
