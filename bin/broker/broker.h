@@ -4,10 +4,11 @@
  * as a callback.  Files come in three shapes, seen from the name:
  *	handle_*.c	a request in, an answer out, no state
  *	*_table.c	owned state, saved as the peer's JSON by table_file.c; no network
- *	plain nouns	things with a clock: hold, flush, register, upkeep
+ *	plain nouns	things with a clock: hold, settle, flush, register, upkeep, rates
  *
- * Start: conf -> store (lock, recover) -> tables -> what has a clock -> listen -> register -> ready.
- * Stop (SIGTERM): unregister, stop listening, answer what is held, save tables, flush and close the store; within a second. */
+ * Start: store (lock, recover) -> tables -> what has a clock -> listen -> register.
+ * Stop: unregister everywhere -> answer what is held -> last flush, what waited for it -> connections -> save tables, close the
+ * store -> free.  Within a second, if the disk is. */
 #ifndef BROKER_BROKER_H
 #define BROKER_BROKER_H
 
@@ -15,6 +16,7 @@
 #include "dispatch.h"
 #include "metrics.h"
 #include <codec/body.h>
+#include <codec/id.h>
 #include <mqstore.h>
 #include <net/server.h>
 
@@ -31,15 +33,22 @@ struct rates;
 struct namesrv;
 
 struct broker_opt {
-	struct conf *rows;          /* of the conf below: from broker_conf_new(), filled in and checked; taken */
+	struct conf *rows;          /* of the conf below: from broker_conf_new(), filled in and checked; borrowed */
 	struct broker_conf *conf;   /* borrowed */
-	const char *conf_path;      /* file that `rows` came from, or NULL; read again on SIGHUP */
-	const char *embedded_dir;   /* serve name server and broker on DIR/mq.sock and nothing else; NULL = TCP */
-	int idle_exit_ms;           /* embedded: stop after so long without a client; 0 = never */
+	const char *conf_path;      /* file that `rows` came from, or NULL: changes by request are written there; borrowed */
+	/* The same configuration read again from where it came, for SIGHUP: a new conf into *c, or NULL with e. */
+	struct conf *(*load)(void *arg, struct broker_conf *c, struct mq_error *e);
+	void *load_arg;
+	const char *embedded_dir;   /* serve name server and broker on DIR/mq.sock and nothing else; NULL = TCP; borrowed */
+	int64_t idle_exit_ms;       /* embedded: stop after so long without a client; 0 = never */
+	/* It stopped by itself (idle) or by broker_stop(); it is gone.  rc: first failure of a flush or save. */
+	void (*stopped)(void *arg, int rc);
+	void *stopped_arg;
 };
 
 struct broker {
 	uv_loop_t *loop;
+	struct broker_opt opt;
 	struct broker_conf *conf;
 	struct conf *conf_rows;
 	const char *conf_path;
@@ -47,10 +56,9 @@ struct broker {
 	int64_t boot_ms;            /* wall time of the start */
 	struct body_version conf_version; /* of the configuration: one more with each change by request */
 
-	char addr[MQ_HOST_TEXT + 512]; /* told to clients: "brokerIP1:port", or "unix:DIR/mq.sock" */
-	char ha_addr[MQ_HOST_TEXT + 512];
+	char addr[640];             /* told to clients: "brokerIP1:port", or "unix:DIR/mq.sock" */
+	char ha_addr[640];
 	struct mq_host store_host;  /* brokerIP1 and port, in every record */
-	struct mq_host ip1;
 
 	struct mqstore *store;
 	struct topic_table *topics;
@@ -66,38 +74,44 @@ struct broker {
 
 	struct server *main, *vip;  /* embedded: main is the Unix socket, vip is NULL */
 	struct namesrv *namesrv;    /* embedded only */
-	char embedded_dir[512];
-	int idle_exit_ms;
 	uv_timer_t idle_timer;
 
-	uv_check_t turn;            /* broker_turn_end(): runs after the input of a loop turn has been handled */
+	uv_check_t turn;            /* runs after the input of a loop turn has been handled, when wanted */
+	uv_idle_t turn_now;         /* keeps that turn from waiting for input */
 	bool turn_wanted;
 	struct buf void_out;        /* answers to one-way requests */
 
-	bool stopping;
-	int stop_steps;             /* parts that have not yet reported that they stopped */
-	int stop_rc;
-	void (*stopped)(void *arg, int rc);
-	void *stopped_arg;
+	struct buf send_props;      /* MSG_REGION, TRACE_ON, CLUSTER: added to every message */
+	struct id_maker ids;        /* UNIQ_KEY for messages without */
+	uint32_t send_turn;         /* queue for sends that name none */
+	struct buf scratch;         /* of one handler call */
+
+	bool stopping;              /* requests are turned away */
+	bool leaving;               /* broker_stop() was called */
+	int waits;                  /* parts of the current step of the stop that are not done yet */
+	int rc;                     /* first failure while stopping */
 };
 
-/* Open, listen, register.  On failure nothing is left and err says what.  0 or a negative code. */
+/* Open, listen, register.  On failure nothing is left (once the loop has turned) and err says what.  0 or a negative code. */
 int broker_start(struct broker **b, uv_loop_t *loop, const struct broker_opt *opt, struct mq_error *err);
-/* In order; stopped(arg, rc) comes once, on the loop, when everything is closed (rc: first failure of a flush or save) and *b is
- * freed after it. */
-void broker_stop(struct broker *b, void (*stopped)(void *arg, int rc), void *arg);
+/* In order; opt.stopped comes when all is done, and *b is gone. */
+void broker_stop(struct broker *b);
 /* Port that is listened on (0 when embedded). */
 int broker_port(const struct broker *b);
-/* Read conf_path again; what may change while running is changed. */
+/* Read the configuration again; what may change while running is changed. */
 void broker_reload(struct broker *b);
 /* The values of conf changed (by file or by request): make them felt where they do not act by themselves.  `perm_before`:
  * brokerPermission until now. */
 void broker_conf_changed(struct broker *b, int32_t perm_before);
 
-/* Ask for broker_turn_end() after this turn's input: flushes for waiting sends, pulls to wake. */
+/* Ask for the end of this turn: tables to save, topics to register, waiting sends to flush for, pulls to answer. */
 void broker_want_turn(struct broker *b);
+/* Every connection, also our own to name servers, in and out of the tables. */
+void broker_conn_opened(struct broker *b, struct conn *c);
+void broker_conn_closed(struct broker *b, struct conn *c, int why);
 
-/* The text of why the store takes no messages, for a remark ("" if it does).  Costs a look at the disk. */
+/* The text of why the store takes no messages, for a remark ("" if it does); good until the next call.  Costs a look at the
+ * disk. */
 const char *broker_why_not_writable(struct broker *b);
 
 #endif

@@ -160,3 +160,26 @@ int broker_conf_check(struct conf *rows, struct broker_conf *c, struct mq_error 
 		return err_set(e, MQ_EUNSUPPORTED, "aclEnable=true: this broker does not check rights; it would serve everybody");
 	return 0;
 }
+
+int broker_conf_take(struct conf *rows, const struct conf *fresh)
+{
+	int changed = 0;
+
+	for (size_t i = 0; i < sizeof broker_conf_rows / sizeof broker_conf_rows[0]; i++) {
+		const struct conf_row *r = &broker_conf_rows[i];
+		struct mq_str have, want;
+		struct mq_error e;
+
+		have = conf_get(rows, str_of(r->key));
+		want = conf_get(fresh, str_of(r->key));
+		if (str_eq(have, want) || (r->flags & CONF_IGNORED))
+			continue;
+		if (!(r->flags & CONF_RUNTIME))
+			log_warn("key needs a new start: %s=" MQ_STR_FMT, r->key, MQ_STR_ARG(want));
+		else if (conf_set(rows, str_of(r->key), want, &e) < 0)
+			log_error("%s", e.text);
+		else
+			changed++;
+	}
+	return changed;
+}

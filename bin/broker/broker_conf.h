@@ -214,5 +214,8 @@ struct conf *broker_conf_new(struct broker_conf *c);
 int broker_conf_embedded(struct conf *rows, const char *dir, struct mq_error *e);
 /* What a single row cannot see: values that go together.  Fills in what is empty (names, addresses, paths). */
 int broker_conf_check(struct conf *rows, struct broker_conf *c, struct mq_error *e);
+/* Values of `fresh` that may change while running go into `rows`; others that differ are said in the log: they need a new start.
+ * Returns how many were changed. */
+int broker_conf_take(struct conf *rows, const struct conf *fresh);
 
 #endif

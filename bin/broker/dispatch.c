@@ -103,6 +103,13 @@ int dispatch_request(struct broker *b, struct conn *c, struct frame *f, bool vip
 	b->metrics.requests++;
 	if (q.id.oneway)
 		b->metrics.oneway_requests++;
+	if (b->stopping) { /* compat: from 5.1.5 on clients know code 1500, come anew and try again */
+		if (f->version > 441)
+			reply(&q, RESP_GO_AWAY, "please go away");
+		else
+			reply(&q, RESP_SERVICE_NOT_AVAILABLE, "service not available now. The broker is stopping");
+		return 0;
+	}
 	if (!e || (vip && (e->row->flags & DISPATCH_MAIN_ONLY))) {
 		b->metrics.unknown_requests++;
 		reply(&q, RESP_REQUEST_CODE_NOT_SUPPORTED, " request type %d not supported", f->code);

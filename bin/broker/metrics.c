@@ -20,11 +20,6 @@ void metrics_each(const struct metrics *m, void (*cb)(void *arg, const char *nam
 {
 	char name[64];
 
-	for (size_t i = 0; i < sizeof metrics_rows / sizeof metrics_rows[0]; i++) {
-		const struct metrics_row *r = &metrics_rows[i];
-
-		cb(arg, r->name, r->help, *(const uint64_t *)((const char *)m + r->off));
-	}
 	for (int code = 0; code < 64; code++)
 		if (m->answers[code]) {
 			snprintf(name, sizeof name, "answer_%s", response_name(code));
@@ -32,6 +27,11 @@ void metrics_each(const struct metrics *m, void (*cb)(void *arg, const char *nam
 		}
 	if (m->answers_other)
 		cb(arg, "answer_other", "answers with codes of 64 and more", m->answers_other);
+	for (size_t i = 0; i < sizeof metrics_rows / sizeof metrics_rows[0]; i++) {
+		const struct metrics_row *r = &metrics_rows[i];
+
+		cb(arg, r->name, r->help, *(const uint64_t *)((const char *)m + r->off));
+	}
 }
 
 static void print_one(void *arg, const char *name, const char *help, uint64_t v)
@@ -46,8 +46,7 @@ void metrics_print(const struct metrics *m, struct buf *out)
 
 static void log_one(void *arg, const char *name, const char *help, uint64_t v)
 {
-	if (v)
-		log_line(LOG_INFO, LOG_MODULE, "%s=%" PRIu64 " (%s)", name, v, help);
+	log_line(LOG_INFO, LOG_MODULE, "%s: %s=%" PRIu64, help, name, v);
 }
 
 void metrics_log(const struct metrics *m)

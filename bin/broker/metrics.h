@@ -38,14 +38,14 @@
 	M(registration_failures, "registrations that failed") \
 	M(tables_saved, "tables written to config/*.json") \
 	M(table_failures, "tables that could not be written") \
-	M(conns_opened, "connections accepted") \
+	M(clients_expired, "group members removed for want of heartbeats") \
+	M(commit_late, "commits of an offset below the stored one") \
 	M(conns_closed, "connections gone, whoever closed them") \
 	M(conns_idle_closed, "of these, closed by us: no traffic") \
 	M(conns_protocol_closed, "of these, closed by us: not a frame") \
 	M(conns_slow_closed, "of these, closed by us: answers not read") \
 	M(conns_expired_closed, "of these, closed by us: no heartbeat for channelExpiredTimeout") \
-	M(clients_expired, "group members removed for want of heartbeats") \
-	M(commit_late, "commits of an offset below the stored one")
+	M(conns_opened, "connections accepted")
 
 struct metrics {
 #define METRICS_FIELD(name, help) uint64_t name;
@@ -67,7 +67,7 @@ static inline void metrics_answer(struct metrics *m, int32_t code)
 void metrics_print(const struct metrics *m, struct buf *out);
 /* Each counter: cb(arg, name, help, value). */
 void metrics_each(const struct metrics *m, void (*cb)(void *arg, const char *name, const char *help, uint64_t v), void *arg);
-/* All of them to the log, one line each that is not zero. */
+/* All of them to the log, a line each, "what it is: name=value"; the connections come last. */
 void metrics_log(const struct metrics *m);
 
 #endif

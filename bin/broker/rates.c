@@ -25,8 +25,6 @@ struct rates {
 	int yday;               /* day of the year of the last sample */
 	struct rates_day puts, gets;
 	struct group_rate *groups;
-	void (*done)(void *arg);
-	void *done_arg;
 };
 
 static int64_t counter(const struct broker *b, enum rate which)
@@ -119,35 +117,30 @@ struct rates *rates_new(struct broker *b)
 	uv_timer_init(b->loop, &r->timer);
 	r->timer.data = r;
 	uv_timer_start(&r->timer, on_second, 0, 1000);
-	uv_unref((uv_handle_t *)&r->timer);
 	return r;
 }
 
 static void on_closed(uv_handle_t *h)
 {
 	struct rates *r = h->data;
-
-	r->done(r->done_arg);
-}
-
-void rates_stop(struct rates *r, void (*done)(void *arg), void *arg)
-{
-	r->done = done;
-	r->done_arg = arg;
-	uv_close((uv_handle_t *)&r->timer, on_closed);
-}
-
-void rates_free(struct rates *r)
-{
 	struct group_rate *g, *next;
 
-	if (!r)
-		return;
 	HASH_ITER(hh, r->groups, g, next) {
 		HASH_DEL(r->groups, g);
 		free(g);
 	}
 	free(r);
+}
+
+void rates_stop(struct rates *r)
+{
+	uv_timer_stop(&r->timer);
+}
+
+void rates_free(struct rates *r)
+{
+	if (r)
+		uv_close((uv_handle_t *)&r->timer, on_closed);
 }
 
 /* Per second over the last n samples, or over what there is. */

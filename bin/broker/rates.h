@@ -11,8 +11,8 @@ struct rates;
 enum rate { RATE_PUT, RATE_GET_FOUND, RATE_GET_MISS, RATE_GET_TOTAL, RATE_TRANSFERRED, RATES };
 
 struct rates *rates_new(struct broker *b);
-void rates_stop(struct rates *r, void (*done)(void *arg), void *arg);
-void rates_free(struct rates *r);
+void rates_stop(struct rates *r);
+void rates_free(struct rates *r);       /* ends with the next turns of the loop */
 
 /* "10s 60s 600s" as the peer writes them: three numbers divided by blanks. */
 void rates_text(const struct rates *r, enum rate which, struct buf *out);

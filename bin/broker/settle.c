@@ -103,7 +103,7 @@ static void finish(struct settle *s, struct held *h, int32_t code, const char *r
 
 /* ---- Waiting ------------------------------------------------------------------------------------------------------------ */
 
-static bool topics_settled(const struct settle *s, uint64_t version)
+bool settle_topics_are(const struct settle *s, uint64_t version)
 {
 	return s->b->topics->file.saved >= version && register_version(s->b->reg) >= version;
 }
@@ -159,7 +159,7 @@ void settle_send(struct settle *s, struct req *q, const struct send_done *d)
 	if (d->end_off && mqstore_flushed(s->b->store) < d->end_off) {
 		hold(s, &s->log, q, d, s->b->conf->syncFlushTimeout);
 		broker_want_turn(s->b);
-	} else if (d->topics_version && !topics_settled(s, d->topics_version))
+	} else if (d->topics_version && !settle_topics_are(s, d->topics_version))
 		hold(s, &s->topics, q, d, SETTLE_TOPIC_MS);
 	else
 		answer_send(s->b, q, d, RESP_SUCCESS, NULL);
@@ -171,7 +171,7 @@ void settle_topics(struct settle *s, struct req *q)
 
 	if (q->id.oneway)
 		return;
-	if (topics_settled(s, version)) {
+	if (settle_topics_are(s, version)) {
 		reply(q, RESP_SUCCESS, NULL);
 		return;
 	}
@@ -192,7 +192,7 @@ static void check_log(struct settle *s, const char *failed)
 
 	while ((h = first(&s->log))) {
 		if (h->d.end_off <= flushed) {
-			if (h->d.topics_version && !topics_settled(s, h->d.topics_version))
+			if (h->d.topics_version && !settle_topics_are(s, h->d.topics_version))
 				*push(&s->topics) = *h;
 			else
 				finish(s, h, RESP_SUCCESS, NULL);
@@ -212,7 +212,7 @@ void settle_check(struct settle *s, const char *failed)
 
 	check_log(s, failed);
 	while ((h = first(&s->topics)) &&
-	       (s->stopped || topics_settled(s, h->d.topics_version) || h->deadline_ms <= clock_mono_ms())) {
+	       (s->stopped || settle_topics_are(s, h->d.topics_version) || h->deadline_ms <= clock_mono_ms())) {
 		finish(s, h, RESP_SUCCESS, NULL);
 		pop(&s->topics);
 	}

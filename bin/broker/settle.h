@@ -33,6 +33,8 @@ void settle_send(struct settle *s, struct req *q, const struct send_done *d);
 void settle_topics(struct settle *s, struct req *q);
 /* The log has been flushed further, or (failed: why) will not be; topics were saved or registered. */
 void settle_check(struct settle *s, const char *failed);
+/* Is this version of the topics saved and registered? */
+bool settle_topics_are(const struct settle *s, uint64_t version);
 bool settle_wants_flush(const struct settle *s);
 
 #endif

@@ -23,6 +23,14 @@ static const char *const topic_no_send_names[] = {
 	"SELF_TEST_TOPIC", "OFFSET_MOVED_EVENT",
 };
 
+/* Attributes that ask for another kind of storage.  A topic that has one (its store came from a peer) is kept as it is. */
+static const struct {
+	const char *key, *value, *text;
+} topic_unserved[] = {
+	{ "queue.type", "BatchCQ", "queue.type=BatchCQ" },
+	{ "cleanup.policy", "COMPACTION", "cleanup.policy=COMPACTION" },
+};
+
 static bool is_one_of(struct mq_str name, const char *const *list, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -78,6 +86,11 @@ static void topic_set_attrs(struct topic *t, const struct body_pair *attr, size_
 	t->keep = keep;
 	t->conf.attr = copy;
 	t->conf.nattrs = n;
+	t->unserved = NULL;
+	for (size_t i = 0; i < n; i++)
+		for (size_t u = 0; u < sizeof topic_unserved / sizeof topic_unserved[0]; u++)
+			if (str_is(copy[i].key, topic_unserved[u].key) && str_is(copy[i].value, topic_unserved[u].value))
+				t->unserved = topic_unserved[u].text;
 }
 
 struct mqstore_queue *topic_queue(struct topic_table *t, struct topic *topic, int32_t id, bool create)
@@ -412,6 +425,10 @@ static int attributes(const struct topic *have, struct mq_str change, bool mixed
 		if (have && !attr_rules[r].changeable && !(attr[r].key.p && str_eq(attr[r].value, value)))
 			return err_set(e, MQ_EINVAL, "attempt to update an unchangeable attribute. key: " MQ_STR_FMT,
 				       MQ_STR_ARG(key));
+		for (size_t u = 0; u < sizeof topic_unserved / sizeof topic_unserved[0]; u++)
+			if (str_is(key, topic_unserved[u].key) && str_is(value, topic_unserved[u].value) &&
+			    !(attr[r].key.p && str_eq(attr[r].value, value)))
+				return err_set(e, MQ_EUNSUPPORTED, "this broker does not offer %s yet", topic_unserved[u].text);
 		if (!mixed && str_is(value, "MIXED"))
 			return err_set(e, MQ_EINVAL, "MIXED message type is not supported.");
 		attr[r] = piece.p[0] == '-' ? (struct body_pair){ 0 } : (struct body_pair){ str_of(attr_rules[r].name), value };

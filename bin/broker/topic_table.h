@@ -27,7 +27,8 @@ struct topic {
 	bool system;                    /* of the system: not changed or deleted by request */
 	bool no_send;                   /* clients may not send to it */
 	bool retry;                     /* %RETRY%... */
-	uint64_t since;                 /* version of the table's file in which it first stands */
+	const char *unserved;           /* attribute that is kept but not served: no sends; NULL = none */
+	uint64_t since;                 /* version of the table's file in which it first stands; 0 = long settled */
 	int32_t nqueues;                /* of `queue`: max(read, write) */
 	struct mqstore_queue **queue;   /* filled on first use */
 	char name[];                    /* NUL-terminated; length: conf.name.n */

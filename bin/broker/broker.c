@@ -1,0 +1,468 @@
+/* broker.c: start, turn, stop. */
+#include "broker.h"
+#include "client_table.h"
+#include "flush.h"
+#include "group_table.h"
+#include "hold.h"
+#include "offset_table.h"
+#include "rates.h"
+#include "register.h"
+#include "settle.h"
+#include "topic_table.h"
+#include "upkeep.h"
+#include <arpa/inet.h>
+#include <base/clock.h>
+#include <base/err.h>
+#include <base/log.h>
+#include <base/mem.h>
+#include <base/str.h>
+#include <codec/property.h>
+#include <netdb.h>
+#include <stdlib.h>
+
+#define LOG_MODULE "broker"
+
+enum {
+	UNREGISTER_MS = 300,    /* that name servers get to answer at the stop */
+	CLOSE_MS = 200,         /* that clients get to read their last answers */
+	PORT_TRIES = 20,        /* listenPort=0: until the port two below is free too */
+};
+
+/* ---- Turn ---------------------------------------------------------------------------------------------------------------- */
+
+static void on_turn_now(uv_idle_t *idle)
+{
+}
+
+static void on_turn(uv_check_t *check)
+{
+	struct broker *b = check->data;
+
+	uv_check_stop(&b->turn);
+	uv_idle_stop(&b->turn_now);
+	b->turn_wanted = false;
+	if (!b->topics->file.later)
+		table_file_save(&b->topics->file);
+	table_file_save(&b->groups->file);
+	register_turn(b->reg);
+	flush_turn(b->flush);
+	hold_run(b->hold);
+}
+
+void broker_want_turn(struct broker *b)
+{
+	if (b->turn_wanted)
+		return;
+	b->turn_wanted = true;
+	uv_check_start(&b->turn, on_turn);
+	uv_idle_start(&b->turn_now, on_turn_now);
+}
+
+/* ---- Connections --------------------------------------------------------------------------------------------------------- */
+
+void broker_conn_opened(struct broker *b, struct conn *c)
+{
+	b->metrics.conns_opened++;
+	client_table_opened(b->clients, c);
+}
+
+void broker_conn_closed(struct broker *b, struct conn *c, int why)
+{
+	b->metrics.conns_closed++;
+	if (why == MQ_EPROTO)
+		b->metrics.conns_protocol_closed++;
+	else if (why == MQ_ETIMEOUT)
+		b->metrics.conns_idle_closed++;
+	else if (why == MQ_ETOOBIG)
+		b->metrics.conns_slow_closed++;
+	hold_conn_closed(b->hold, conn_public(c)->user);
+	client_table_closed(b->clients, c);
+}
+
+static void on_idle_exit(uv_timer_t *timer)
+{
+	struct broker *b = timer->data;
+
+	log_info("no client for %lld s: leaving", (long long)(b->opt.idle_exit_ms / 1000));
+	broker_stop(b);
+}
+
+static void watch_idle(struct broker *b)
+{
+	if (b->opt.idle_exit_ms && !b->leaving)
+		uv_timer_start(&b->idle_timer, on_idle_exit, b->opt.idle_exit_ms, 0);
+}
+
+static void on_opened(struct conn *c)
+{
+	struct broker *b = conn_public(c)->owner;
+
+	uv_timer_stop(&b->idle_timer);
+	broker_conn_opened(b, c);
+}
+
+static void on_closed(struct conn *c, int why)
+{
+	struct broker *b = conn_public(c)->owner;
+
+	broker_conn_closed(b, c, why);
+	if (b->main && server_conns(b->main) <= 1) /* this one counts still */
+		watch_idle(b);
+}
+
+static int on_request(struct conn *c, struct frame *f)
+{
+	return dispatch_request(conn_public(c)->owner, c, f, false);
+}
+
+static int on_vip_request(struct conn *c, struct frame *f)
+{
+	return dispatch_request(conn_public(c)->owner, c, f, true);
+}
+
+static const struct conn_ops main_ops = { .request = on_request, .opened = on_opened, .closed = on_closed };
+static const struct conn_ops vip_ops = { .request = on_vip_request, .opened = on_opened, .closed = on_closed };
+
+/* ---- Configuration ------------------------------------------------------------------------------------------------------- */
+
+static void make_send_props(struct broker *b)
+{
+	b->send_props.n = 0;
+	property_put(&b->send_props, MQ_STR(PROP_MSG_REGION), str_of(b->conf->regionId));
+	property_put(&b->send_props, MQ_STR(PROP_TRACE_ON), b->conf->traceOn ? MQ_STR("true") : MQ_STR("false"));
+	property_put(&b->send_props, MQ_STR(PROP_CLUSTER), str_of(b->conf->brokerClusterName));
+}
+
+void broker_conf_changed(struct broker *b, int32_t perm_before)
+{
+	log_max = b->conf->logLevel;
+	make_send_props(b);
+	register_reload(b->reg);
+	if (b->conf->brokerPermission != perm_before)
+		topic_table_touch(b->topics);
+}
+
+void broker_reload(struct broker *b)
+{
+	struct broker_conf fresh;
+	struct mq_error e;
+	struct conf *rows = b->opt.load ? b->opt.load(b->opt.load_arg, &fresh, &e) : NULL;
+	int32_t perm = b->conf->brokerPermission;
+	int changed;
+
+	if (!b->opt.load)
+		return;
+	if (!rows) {
+		log_error("the configuration stays as it is: %s", e.text);
+		return;
+	}
+	changed = broker_conf_take(b->conf_rows, rows);
+	conf_free(rows);
+	log_info("configuration read again keys=%d", changed);
+	if (changed) {
+		body_version_next(&b->conf_version, clock_wall_ms(), 0);
+		broker_conf_changed(b, perm);
+	}
+}
+
+const char *broker_why_not_writable(struct broker *b)
+{
+	static struct mqstore_stat st;
+
+	mqstore_stat(b->store, &st);
+	return st.why_not_writable;
+}
+
+/* ---- Start --------------------------------------------------------------------------------------------------------------- */
+
+static int open_store(struct broker *b, struct mq_error *e)
+{
+	const struct broker_conf *c = b->conf;
+	struct mqstore_opt o;
+	int rc;
+
+	mqstore_defaults(&o);
+	o.dir = c->storePathRootDir;
+	o.log_dir = c->storePathCommitLog;
+	o.adopt_sizes = c->adoptSegmentSizes;
+	o.log_segment_bytes = c->mappedFileSizeCommitLog;
+	o.queue_segment_bytes = c->mappedFileSizeConsumeQueue;
+	o.index_slots = c->maxHashSlotNum;
+	o.index_entries = c->maxIndexNum;
+	o.index_enable = c->messageIndexEnable;
+	o.index_safe = c->messageIndexSafe;
+	o.check_crc = c->checkCRCOnRecover;
+	o.max_body_bytes = (int32_t)c->maxMessageSize;
+	o.max_total_bytes = c->maxStoreBytes;
+	o.min_free_bytes = c->minFreeBytes;
+	o.reserved_hours = c->fileReservedTime;
+	snprintf(o.delete_when, sizeof o.delete_when, "%s", c->deleteWhen);
+	o.disk_max_used = c->diskMaxUsedSpaceRatio;
+	o.disk_clean_forcibly = c->diskSpaceCleanForciblyRatio;
+	o.disk_warning = c->diskSpaceWarningLevelRatio;
+	o.clean_forcibly = c->cleanFileForciblyEnable;
+	o.delay_levels = c->messageDelayLevel;
+	rc = mqstore_open(&b->store, &o, e);
+	if (rc == MQ_EBUSY)
+		err_set(e, rc, "store '%s' is in use by another broker; stop that one, or give this one another storePathRootDir",
+			c->storePathRootDir);
+	return rc;
+}
+
+/* brokerIP1 as an address: records and message ids hold it. */
+static int find_host(struct broker *b, struct mq_error *e)
+{
+	const char *name = b->conf->brokerIP1;
+	struct mq_host *h = &b->store_host;
+	struct addrinfo want = { .ai_socktype = SOCK_STREAM }, *found;
+	uint8_t ip4[4];
+	int rc;
+
+	if (inet_pton(AF_INET, name, h->ip) == 1)
+		h->len = 4;
+	else if (inet_pton(AF_INET6, name, h->ip) == 1)
+		h->len = 16;
+	else {
+		rc = getaddrinfo(name, NULL, &want, &found);
+		if (rc != 0)
+			return err_set(e, MQ_EINVAL, "brokerIP1 '%s': %s", name, gai_strerror(rc));
+		if (found->ai_family == AF_INET) {
+			memcpy(h->ip, &((struct sockaddr_in *)(void *)found->ai_addr)->sin_addr, 4);
+			h->len = 4;
+		} else {
+			memcpy(h->ip, &((struct sockaddr_in6 *)(void *)found->ai_addr)->sin6_addr, 16);
+			h->len = 16;
+		}
+		freeaddrinfo(found);
+	}
+	memcpy(ip4, h->len == 4 ? h->ip : h->ip + 12, 4);
+	id_maker_init(&b->ids, ip4);
+	return 0;
+}
+
+static void no_wait(void *arg)
+{
+}
+
+static int listen_tcp(struct broker *b, struct mq_error *e)
+{
+	const struct broker_conf *c = b->conf;
+	struct server_opt o = { .bind = c->bindAddress, .backlog = c->serverSocketBacklog,
+				.idle_ms = c->serverChannelMaxIdleTimeSeconds > INT32_MAX / 1000 ? 0 :
+					   c->serverChannelMaxIdleTimeSeconds * 1000 };
+	int tries = c->listenPort ? 1 : PORT_TRIES;
+
+	while (tries-- > 0) {
+		o.port = c->listenPort;
+		b->main = server_listen(b->loop, &o, &main_ops, b, e);
+		if (!b->main)
+			return err_wrap(e, "listenPort %d", c->listenPort);
+		o.port = server_port(b->main) - 2;
+		b->vip = server_listen(b->loop, &o, &vip_ops, b, e);
+		if (b->vip)
+			break;
+		server_stop(b->main, 0, no_wait, NULL);
+		b->main = NULL;
+	}
+	if (!b->main)
+		return err_wrap(e, "fast port %d, two below listenPort", o.port);
+	b->store_host.port = server_port(b->main);
+	snprintf(b->addr, sizeof b->addr, strchr(c->brokerIP1, ':') ? "[%s]:%d" : "%s:%d", c->brokerIP1, b->store_host.port);
+	snprintf(b->ha_addr, sizeof b->ha_addr, strchr(c->brokerIP2, ':') ? "[%s]:%d" : "%s:%d", c->brokerIP2,
+		 c->haListenPort ? c->haListenPort : b->store_host.port + 1);
+	return 0;
+}
+
+static int listen_unix(struct broker *b, struct mq_error *e)
+{
+	char path[600];
+	struct server_opt o = { .unix_path = path };
+
+	snprintf(path, sizeof path, "%s/mq.sock", b->opt.embedded_dir);
+	b->main = server_listen(b->loop, &o, &main_ops, b, e);
+	if (!b->main)
+		return e->code;
+	snprintf(b->addr, sizeof b->addr, "unix:%s", path);
+	snprintf(b->ha_addr, sizeof b->ha_addr, "127.0.0.1:0");
+	return 0;
+}
+
+/* What has been made so far, in reverse.  Handles end with the next turns of the loop, and b with them. */
+static void on_last_closed(uv_handle_t *handle)
+{
+	struct broker *b = handle->data;
+	void (*stopped)(void *, int) = b->leaving ? b->opt.stopped : NULL;
+	void *arg = b->opt.stopped_arg;
+	int rc = b->rc;
+
+	buf_free(&b->void_out);
+	buf_free(&b->send_props);
+	buf_free(&b->scratch);
+	free(b);
+	if (stopped)
+		stopped(arg, rc);
+}
+
+static void tear_down(struct broker *b)
+{
+	struct mq_error why;
+	int rc;
+
+	register_free(b->reg);
+	rates_free(b->rates);
+	upkeep_free(b->upkeep);
+	flush_free(b->flush);
+	settle_free(b->settle);
+	hold_free(b->hold);
+	client_table_free(b->clients);
+	offset_table_free(b->offsets);
+	group_table_free(b->groups);
+	topic_table_free(b->topics);
+	rc = b->store ? mqstore_close(b->store, &why) : 0;
+	if (rc < 0) {
+		log_error("close the store: %s", why.text);
+		b->rc = b->rc ? b->rc : rc;
+	}
+	uv_close((uv_handle_t *)&b->turn, NULL);
+	uv_close((uv_handle_t *)&b->turn_now, NULL);
+	uv_close((uv_handle_t *)&b->idle_timer, on_last_closed);
+}
+
+static void topics_saved(struct broker *b)
+{
+	if (b->settle)
+		settle_check(b->settle, NULL);
+}
+
+int broker_start(struct broker **out, uv_loop_t *loop, const struct broker_opt *opt, struct mq_error *e)
+{
+	struct broker *b = mem_alloc(sizeof *b);
+	int rc;
+
+	*out = NULL;
+	clock_refresh();
+	b->loop = loop;
+	b->opt = *opt;
+	b->conf = opt->conf;
+	b->conf_rows = opt->rows;
+	b->conf_path = opt->conf_path;
+	b->boot_ms = clock_wall_ms();
+	body_version_next(&b->conf_version, b->boot_ms, 0);
+	uv_check_init(loop, &b->turn);
+	uv_idle_init(loop, &b->turn_now);
+	uv_timer_init(loop, &b->idle_timer);
+	b->turn.data = b->turn_now.data = b->idle_timer.data = b;
+	log_max = b->conf->logLevel;
+	make_send_props(b);
+	if ((rc = find_host(b, e)) < 0 || (rc = open_store(b, e)) < 0 ||
+	    (rc = topic_table_open(&b->topics, b, e)) < 0 || (rc = group_table_open(&b->groups, b, e)) < 0 ||
+	    (rc = offset_table_open(&b->offsets, b, e)) < 0)
+		goto failed;
+	b->topics->file.saved_cb = topics_saved;
+	b->clients = client_table_new(b);
+	b->hold = hold_new(b);
+	b->settle = settle_new(b);
+	b->flush = flush_new(b);
+	b->upkeep = upkeep_new(b);
+	b->rates = rates_new(b);
+	rc = opt->embedded_dir ? listen_unix(b, e) : listen_tcp(b, e);
+	if (rc < 0)
+		goto failed;
+	b->reg = register_new(b);
+	watch_idle(b);
+	log_info("serving name=%s cluster=%s addr=%s store=%s", b->conf->brokerName, b->conf->brokerClusterName, b->addr,
+		 b->conf->storePathRootDir);
+	*out = b;
+	return 0;
+failed:
+	tear_down(b);
+	return rc;
+}
+
+int broker_port(const struct broker *b)
+{
+	return b->opt.embedded_dir ? 0 : server_port(b->main);
+}
+
+/* ---- Stop ---------------------------------------------------------------------------------------------------------------- */
+
+static void stop_log(void *arg);
+static void stop_conns(void *arg);
+static void stop_tables(void *arg);
+
+void broker_stop(struct broker *b)
+{
+	if (b->leaving)
+		return;
+	b->leaving = true;
+	log_info("stopping");
+	uv_timer_stop(&b->idle_timer);
+	register_stop(b->reg, UNREGISTER_MS, stop_log, b);
+}
+
+/* Nobody is sent here any more: end what waits, and what comes is turned away. */
+static void stop_log(void *arg)
+{
+	struct broker *b = arg;
+
+	b->stopping = true;
+	hold_stop(b->hold);
+	flush_stop(b->flush, stop_conns, b);
+}
+
+static void conns_stopped(void *arg)
+{
+	struct broker *b = arg;
+
+	if (--b->waits == 0)
+		stop_tables(b);
+}
+
+static void stop_conns(void *arg)
+{
+	struct broker *b = arg;
+
+	settle_stop(b->settle);
+	b->waits = b->vip ? 2 : 1;
+	server_stop(b->main, CLOSE_MS, conns_stopped, b);
+	if (b->vip)
+		server_stop(b->vip, CLOSE_MS, conns_stopped, b);
+}
+
+static void save_tables(struct broker *b)
+{
+	struct table_file *file[] = { &b->topics->file, &b->groups->file, &b->offsets->file };
+	struct mq_error e;
+
+	for (size_t i = 0; i < sizeof file / sizeof file[0]; i++) {
+		int rc = table_file_flush(file[i], &e);
+
+		if (rc < 0) {
+			log_error("%s", e.text);
+			b->rc = b->rc ? b->rc : rc;
+		}
+	}
+}
+
+static void table_idle(void *arg, int rc)
+{
+	stop_tables(arg);
+}
+
+/* A save that a worker is busy with ends first. */
+static void stop_tables(void *arg)
+{
+	struct broker *b = arg;
+	struct table_file *file[] = { &b->topics->file, &b->groups->file, &b->offsets->file };
+
+	for (size_t i = 0; i < sizeof file / sizeof file[0]; i++)
+		if (!table_file_idle(file[i])) {
+			table_file_when_saved(file[i], table_idle, b);
+			return;
+		}
+	upkeep_stop(b->upkeep);
+	client_table_stop(b->clients);
+	rates_stop(b->rates);
+	save_tables(b);
+	tear_down(b);
+}
