@@ -78,7 +78,8 @@ struct mq_str body_broker_addr_of(const struct body_broker *b, int64_t id)
 
 int body_route_decode(struct mq_str body, struct body_route *r, struct mq_error *e)
 {
-	json_t *brokers, *queues, *one;
+	json_t *brokers, *queues, *filters, *one;
+	const char *key;
 	size_t i;
 	int rc;
 
@@ -101,6 +102,14 @@ int body_route_decode(struct mq_str body, struct body_route *r, struct mq_error 
 			.write = body_i32(one, "writeQueueNums", 0), .perm = body_i32(one, "perm", 0),
 			.sys_flag = body_i32(one, "topicSysFlag", 0),
 		};
+	filters = json_object_at(r->keep.json, "filterServerTable");
+	r->filter = body_alloc(&r->keep, body_size(filters) * sizeof(*r->filter));
+	json_object_foreach(filters, key, one) {
+		struct body_filters *f = &r->filter[r->nfilters++];
+
+		f->broker_addr = str_of(key);
+		f->n = body_strings_get(&r->keep, one, &f->server);
+	}
 	return 0;
 }
 
@@ -115,7 +124,15 @@ void body_route_encode(const struct body_route *r, bool strict, struct buf *out)
 		broker_put(&o, &r->broker[i], strict);
 	json_close(&o, ']');
 	json_key(&o, "filterServerTable");
-	json_put_raw(&o, MQ_STR("{}"));
+	json_open(&o, '{');
+	for (size_t i = 0; i < r->nfilters; i++) {
+		json_key_str(&o, r->filter[i].broker_addr);
+		json_open(&o, '[');
+		for (size_t k = 0; k < r->filter[i].n; k++)
+			json_put_str(&o, r->filter[i].server[k]);
+		json_close(&o, ']');
+	}
+	json_close(&o, '}');
 	if (r->order_conf.p)
 		text_put(&o, "orderTopicConf", r->order_conf, strict);
 	json_key(&o, "queueDatas");

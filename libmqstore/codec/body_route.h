@@ -23,12 +23,19 @@ struct body_queues_of {                 /* QueueData: the queues of a topic on o
 	int32_t read, write, perm, sys_flag;
 };
 
+struct body_filters {                   /* filter servers of one broker: a thing of the past */
+	struct mq_str broker_addr;
+	size_t n;
+	struct mq_str *server;
+};
+
 struct body_route {
 	struct body_keep keep;
 	struct mq_str order_conf;       /* "broker:queues;..."; p == NULL: none */
-	size_t nbrokers, nqueues;
+	size_t nbrokers, nqueues, nfilters;
 	struct body_broker *broker;
 	struct body_queues_of *queue;
+	struct body_filters *filter;
 };
 int body_route_decode(struct mq_str body, struct body_route *r, struct mq_error *e);
 /* strict: ids as quoted keys, beyond ASCII escaped (peers from 4.9.4); else bare ids as fastjson writes them.  Never a space. */

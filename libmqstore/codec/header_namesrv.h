@@ -28,7 +28,8 @@
 /* ---- Brokers ----------------------------------------------------------------------------------------------------------- */
 
 /* heartbeatTimeoutMillis absent: 120 s.  enableActingMaster absent: a broker that does not know of it.  bodyCrc32 0: not
- * checked, else CRC-32 of the body with its top bit cleared. */
+ * checked, else CRC-32 of the body with its top bit cleared.  fullTable (our own, unknown to the peer): the body holds all
+ * topics of the broker, so that those it does not hold are gone; the peer cannot tell that from a few that changed. */
 #define REGISTER_BROKER_HEADER(F, T) /* 103 */ \
 	F(T, str, brokerName, "brokerName", NULL, REQUIRED, 0) \
 	F(T, str, brokerAddr, "brokerAddr", NULL, REQUIRED, 0) \
@@ -39,7 +40,8 @@
 	F(T, boolean, enableActingMaster, "enableActingMaster", NULL, OPTIONAL, 0) \
 	F(T, boolean, compressed, "compressed", NULL, OPTIONAL, 0) \
 	F(T, i32, bodyCrc32, "bodyCrc32", NULL, OPTIONAL, 0) \
-	F(T, str, zoneName, "__ZONE_NAME", NULL, OPTIONAL, 0)
+	F(T, str, zoneName, "__ZONE_NAME", NULL, OPTIONAL, 0) \
+	F(T, boolean, fullTable, "fullTable", NULL, OPTIONAL, 0)
 
 #define REGISTER_BROKER_ANSWER(F, T) \
 	F(T, str, haServerAddr, "haServerAddr", NULL, OPTIONAL, 0) \
@@ -91,7 +93,9 @@
 
 #define ROUTE_HEADER(F, T) /* 105 */ \
 	F(T, str, topic, "topic", NULL, REQUIRED, 0) \
-	F(T, boolean, acceptStandardJsonOnly, "acceptStandardJsonOnly", NULL, OPTIONAL, 0)
+	F(T, boolean, acceptStandardJsonOnly, "acceptStandardJsonOnly", NULL, OPTIONAL, 0) \
+	F(T, boolean, zoneMode, "__ZONE_MODE", NULL, OPTIONAL, 0) \
+	F(T, str, zoneName, "__ZONE_NAME", NULL, OPTIONAL, 0)
 
 #define DELETE_ROUTE_HEADER(F, T) /* 216 */ \
 	F(T, str, topic, "topic", NULL, REQUIRED, 0) \

@@ -196,7 +196,7 @@ static void other_bodies_in_the_form_of_the_peer(void **state)
 		                   "[\"TagA\",\"\xe6\xa0\x87\xe7\xad\xbe\"],\"topic\":\"T\"}],\"unitMode\":true}],\"heartbeatFingerprint\":-123456,"
 		                   "\"producerDataSet\":[{\"groupName\":\"P\"},{\"groupName\":\"Q\"}],\"withoutSub\":true}" },
 		{ route_again, "{\"brokerDatas\":[{\"brokerAddrs\":{\"0\":\"[::1]:10911\",\"1\":\"h:2\"},\"brokerName\":\"b\",\"cluster\":\"c\","
-		               "\"enableActingMaster\":true,\"zoneName\":\"z\\u00E9\"}],\"filterServerTable\":{},\"orderTopicConf\":\"b:4\","
+		               "\"enableActingMaster\":true,\"zoneName\":\"z\\u00E9\"}],\"filterServerTable\":{\"h:1\":[\"f:1\",\"f:2\"]},\"orderTopicConf\":\"b:4\","
 		               "\"queueDatas\":[]}" },
 		{ topic_list_again, "{\"brokerAddr\":\"1.2.3.4:10911\",\"topicList\":[]}" },
 	};
