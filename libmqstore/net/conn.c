@@ -45,6 +45,11 @@ bool conn_alive(const struct conn *c)
 	return c->state == CONN_DIALING || c->state == CONN_OPEN;
 }
 
+int conn_why(const struct conn *c)
+{
+	return c->why;
+}
+
 const char *conn_name(struct conn *c)
 {
 	char text[MQ_HOST_TEXT];

@@ -41,6 +41,7 @@ struct conn_public *conn_public(struct conn *c);
 void conn_ref(struct conn *c);
 void conn_unref(struct conn *c);
 bool conn_alive(const struct conn *c);
+int conn_why(const struct conn *c);                     /* of a dead one: what closed() says; its calls hear of the end before */
 void conn_close(struct conn *c);                        /* at once; what is not written is lost */
 void conn_close_after_write(struct conn *c);            /* not alive from now on; what is written leaves within 3 s */
 const char *conn_name(struct conn *c);                  /* "1.2.3.4:567", "unix", or what was dialled; lives as long as c */
