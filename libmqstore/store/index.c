@@ -1,4 +1,4 @@
-/* index.c: the run of index files: which one is written, what waits to be written, what is missing.
+/* index.c: what waits to be written to the index, what is missing, what is found.
  *
  * A put goes: hash the key (the topic's part is known) → ring.  The ring goes, many at once: room in the newest file? → put.
  * No room, and none to be had: the index falls behind at the log offset of the first put that found no place; what that record
@@ -6,7 +6,7 @@
  * log is met, and puts are taken again. */
 #define LOG_MODULE "index"
 #include "index.h"
-#include "index_file.h"
+#include "index_files.h"
 #include "../base/clock.h"
 #include "../base/err.h"
 #include "../base/log.h"
@@ -16,7 +16,6 @@
 #include "../codec/layout.h"
 #include <errno.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum {
 	RING = 256,
@@ -29,16 +28,12 @@ enum {
 };
 
 struct index {
-	char *dir;
-	int32_t slots, entries;
-	bool read_only, adopt_sizes, abnormal;
-	int64_t checkpoint_ms;
+	struct index_files files;
+	bool abnormal;
 	index_source_cb *source;
 	void *source_arg;
 
-	struct index_file **file;       /* oldest first; the last one is written */
-	size_t n, cap;
-	struct index_file *spare;       /* made ahead; becomes file[n] when the last is full */
+	struct index_file *spare;       /* made ahead; joins the files when the last is full */
 	int32_t step;                   /* entries reserved at once */
 
 	struct index_entry ring[RING];
@@ -52,130 +47,18 @@ struct index {
 	int32_t credit;                 /* records that puts have earned for catching up */
 
 	int64_t retry_at, report_at;    /* monotonic ms */
-	bool new_name;                  /* a file was made since the directory was synced */
 	int64_t flushed_ms;
 };
 
-static struct index_file *last(const struct index *ix) { return ix->n ? ix->file[ix->n - 1] : NULL; }
-
-static void add_file(struct index *ix, struct index_file *f)
-{
-	if (ix->n == ix->cap) {
-		ix->cap = ix->cap ? ix->cap * 2 : 8;
-		ix->file = mem_realloc(ix->file, ix->cap * sizeof(*ix->file));
-	}
-	ix->file[ix->n++] = f;
-}
-
-static void remove_file(struct index *ix, size_t i)
-{
-	struct index_file *f = ix->file[i];
-	int rc = sys.unlink(f->path);
-	if (rc < 0 && rc != -ENOENT)
-		log_warn("cannot remove file path=%s error=%s", f->path, mq_strerror(rc));
-	index_file_close(f);
-	memmove(ix->file + i, ix->file + i + 1, (--ix->n - i) * sizeof(*ix->file));
-}
-
 /* ---- Opening --------------------------------------------------------------------------------------------------------- */
-
-enum { NAME_DIGITS = 17 };
-
-static bool parse_name(const char *name, int64_t *v)
-{
-	struct mq_str s = str_of(name);
-	return s.n == NAME_DIGITS && name[0] != '-' && name[0] != '+' && str_i64(s, v) == 0;
-}
-
-static bool have_file(const struct index *ix, int64_t name)
-{
-	for (size_t i = 0; i < ix->n; i++)
-		if (ix->file[i]->name == name)
-			return true;
-	return false;
-}
-
-static int load_file(struct index *ix, const char *text, int64_t name, struct mq_error *err)
-{
-	struct index_file *f;
-	char *path = mem_printf("%s/%s", ix->dir, text);
-	int rc = index_file_open(&f, path, name, ix->slots, ix->entries, !ix->read_only, ix->adopt_sizes);
-	if (rc == 0) {
-		add_file(ix, f);
-		ix->abnormal |= f->suspect;
-	} else if (ix->read_only) {
-		log_warn("file left out path=%s error=%s", path, mq_strerror(rc));
-		rc = 0;
-	} else if (rc == MQ_ENOTFOUND) {
-		log_info("half-made file removed path=%s", path);
-		rc = sys.unlink(path);
-		if (rc < 0)
-			err_sys(err, rc, "remove half-made index file '%s'", path);
-	} else if (rc == MQ_EMISMATCH) {
-		err_set(err, rc, "index file '%s' was not made with maxHashSlotNum=%d and maxIndexNum=%d: set the values it was "
-			"made with, or remove the directory (the index is then built again from the log)",
-			path, ix->slots, ix->entries);
-	} else {
-		err_sys(err, rc, "index file '%s'", path);
-	}
-	free(path);
-	return rc;
-}
-
-static int load_files(struct index *ix, struct mq_error *err)
-{
-	char **names;
-	size_t n;
-	int rc = sys_list(ix->dir, &names, &n);
-	if (rc == -ENOENT)
-		return 0;
-	if (rc < 0)
-		return err_sys(err, rc, "list index directory '%s'", ix->dir);
-	for (size_t i = 0; i < n && rc == 0; i++) {
-		int64_t name;
-		if (!parse_name(names[i], &name))
-			log_warn("not an index file, left alone path=%s/%s", ix->dir, names[i]);
-		else if (!have_file(ix, name))
-			rc = load_file(ix, names[i], name, err);
-	}
-	free(names);
-	return rc;
-}
-
-/* Files that never held an entry are of no use, but the newest may be the one to be written next. */
-static void drop_empty_files(struct index *ix)
-{
-	for (size_t i = ix->n; i-- > 0;)
-		if (index_file_empty(ix->file[i]) && i + 1 < ix->n)
-			remove_file(ix, i);
-}
-
-/* Offsets only grow from file to file: behind a file that is not full nothing can be trusted, it is read from the log again. */
-static void repair_files(struct index *ix)
-{
-	for (size_t i = 0; i < ix->n; i++) {
-		struct index_file *f = ix->file[i];
-		if (index_file_full(f) && f->end_ms <= ix->checkpoint_ms)
-			continue;
-		int32_t was = f->count;
-		int rc = index_file_repair(f);
-		if (rc < 0)
-			log_warn("cannot repair file, made anew path=%s error=%s", f->path, mq_strerror(rc));
-		else if (f->count != was)
-			log_warn("file cut path=%s entries=%d kept=%d", f->path, was - 1, f->count - 1);
-		size_t keep = i + (rc == 0);
-		while ((rc < 0 || !index_file_full(f)) && ix->n > keep)
-			remove_file(ix, ix->n - 1);
-	}
-}
 
 static void note_end(struct index *ix)
 {
 	ix->done_off = -1;
 	ix->key_off = ix->key_ms = 0;
-	for (size_t i = ix->n; i-- > 0 && ix->done_off < 0;) {
-		struct index_file *f = ix->file[i];
-		if (ix->read_only)
+	for (size_t i = ix->files.n; i-- > 0 && ix->done_off < 0;) {
+		struct index_file *f = ix->files.v[i];
+		if (ix->files.read_only)
 			index_file_look(f);
 		if (!index_file_empty(f)) {
 			ix->done_off = ix->key_off = f->end_off;
@@ -187,13 +70,10 @@ static void note_end(struct index *ix)
 int index_open(struct index **out, const struct index_opt *opt, struct mq_error *err)
 {
 	struct index *ix = mem_alloc(sizeof(*ix));
-	ix->dir = mem_strdup(opt->dir);
-	ix->slots = opt->slots;
-	ix->entries = opt->entries;
-	ix->read_only = opt->read_only;
-	ix->adopt_sizes = opt->adopt_sizes;
-	ix->abnormal = opt->abnormal;
-	ix->checkpoint_ms = opt->checkpoint_ms;
+	ix->files = (struct index_files){
+		.dir = mem_strdup(opt->dir), .slots = opt->slots, .entries = opt->entries, .read_only = opt->read_only,
+		.adopt_sizes = opt->adopt_sizes,
+	};
 	ix->source = opt->source;
 	ix->source_arg = opt->source_arg;
 	ix->behind = ix->whole_off = -1;
@@ -204,18 +84,21 @@ int index_open(struct index **out, const struct index_opt *opt, struct mq_error 
 		rc = err_set(err, MQ_EINVAL, "maxHashSlotNum=%d and maxIndexNum=%d: want at least 1 and 2, and 40 + 4 * slots "
 			     "+ 20 * entries below 2 GiB", opt->slots, opt->entries);
 	if (rc == 0)
-		rc = load_files(ix, err);
+		rc = index_files_load(&ix->files, err);
 	if (rc < 0) {
 		index_close(ix, NULL);
 		return rc;
 	}
-	if (!ix->read_only) {
+	if (!opt->read_only) {
+		ix->abnormal = opt->abnormal || ix->files.suspect;
 		if (ix->abnormal)
-			repair_files(ix);
-		drop_empty_files(ix);
-		for (size_t i = 0; i < ix->n; i++)
-			if (index_file_full(ix->file[i]) && ix->file[i]->end_ms <= ix->checkpoint_ms)
-				ix->flushed_ms = ix->file[i]->end_ms;
+			index_files_repair(&ix->files, opt->checkpoint_ms);
+		index_files_drop_empty(&ix->files);
+		for (size_t i = 0; i < ix->files.n; i++) {
+			struct index_file *f = ix->files.v[i];
+			if (index_file_full(f) && f->end_ms <= opt->checkpoint_ms)
+				ix->flushed_ms = f->end_ms;
+		}
 	}
 	note_end(ix);
 	*out = ix;
@@ -225,20 +108,13 @@ int index_open(struct index **out, const struct index_opt *opt, struct mq_error 
 /* Take back everything at or beyond log_off. */
 static void cut(struct index *ix, int64_t log_off)
 {
-	for (size_t i = ix->n; i-- > 0;) {
-		struct index_file *f = ix->file[i];
-		index_file_cut(f, log_off);
-		if (!index_file_empty(f))
-			break;
-		if (i + 1 == ix->n && !f->syncing)
-			remove_file(ix, i);
-	}
+	index_files_cut(&ix->files, log_off);
 	note_end(ix);
 }
 
 int index_log(struct index *ix, int64_t min, int64_t max, struct mq_error *err)
 {
-	if (ix->read_only)
+	if (ix->files.read_only)
 		return 0;
 	if (ix->done_off >= max) {
 		log_warn("log ends before the index, entries taken back log_end=%lld index_end=%lld", (long long)max,
@@ -271,7 +147,7 @@ static void stall(struct index *ix, const char *what, int rc)
 	if (ix->report_at && now < ix->report_at)
 		return;
 	ix->report_at = now + REPORT_MS;
-	log_error("%s, messages are taken but not indexed until this is mended dir=%s error=%s", what, ix->dir, mq_strerror(rc));
+	log_error("%s, messages are taken but not indexed until this is mended dir=%s error=%s", what, ix->files.dir, mq_strerror(rc));
 }
 
 static void fall_behind(struct index *ix, int64_t log_off)
@@ -283,42 +159,14 @@ static void fall_behind(struct index *ix, int64_t log_off)
 	cut(ix, log_off); /* other keys of the same record */
 }
 
-/* Names grow: files are ordered by name, and a clock set back or the end of summer time must not change the order. */
-static int64_t next_name(const struct index *ix)
-{
-	int64_t ms = clock_wall_ms(), name;
-	time_t t = ms / 1000;
-	struct tm tm;
-	localtime_r(&t, &tm);
-	name = tm.tm_year + 1900;
-	name = name * 100 + tm.tm_mon + 1;
-	name = name * 100 + tm.tm_mday;
-	name = name * 100 + tm.tm_hour;
-	name = name * 100 + tm.tm_min;
-	name = name * 100 + tm.tm_sec;
-	name = name * 1000 + ms % 1000;
-	return ix->n && name <= last(ix)->name ? last(ix)->name + 1 : name;
-}
-
 static int make_spare(struct index *ix)
 {
-	int rc = sys_mkdir_all(ix->dir);
-	if (rc == 0) {
-		int64_t name = next_name(ix);
-		char *path = mem_printf("%s/%0*lld", ix->dir, NAME_DIGITS, (long long)name);
-		rc = index_file_create(&ix->spare, path, name, ix->slots, ix->entries);
-		free(path);
-	}
-	if (rc < 0) {
+	int rc = index_files_make(&ix->files, &ix->spare);
+	if (rc < 0)
 		stall(ix, "cannot make an index file", rc);
-		return rc;
-	}
-	ix->retry_at = 0;
-	ix->new_name = true;
-	/* Not only when it is taken into use: should we crash before, the peer sees from it how far the index goes. */
-	if (last(ix))
-		index_file_follow(ix->spare, last(ix));
-	return 0;
+	else
+		ix->retry_at = 0;
+	return rc;
 }
 
 static int reserve_step(struct index *ix, struct index_file *f)
@@ -335,15 +183,15 @@ static int reserve_step(struct index *ix, struct index_file *f)
 /* The file to write, with at least one entry reserved; NULL if there is none to be had now. */
 static struct index_file *room(struct index *ix)
 {
-	struct index_file *f = last(ix);
+	struct index_file *f = index_files_last(&ix->files);
 	if (f == NULL || index_file_full(f)) {
 		if (ix->spare == NULL && (stalled(ix) || make_spare(ix) < 0))
 			return NULL;
 		if (f)
 			index_file_follow(ix->spare, f);
-		add_file(ix, ix->spare);
+		index_files_add(&ix->files, ix->spare);
 		ix->spare = NULL;
-		f = last(ix);
+		f = index_files_last(&ix->files);
 	}
 	if (f->count < f->reserved)
 		return f;
@@ -409,7 +257,7 @@ static void catch_up(struct index *ix, int records)
 		if (rc == 0) {
 			ix->behind = ix->whole_off = -1;
 			if (falls)
-				log_info("complete again dir=%s log_off=%lld", ix->dir, (long long)from);
+				log_info("complete again dir=%s log_off=%lld", ix->files.dir, (long long)from);
 			return;
 		}
 		if (rc < 0 || r.next_off <= from) {
@@ -451,7 +299,7 @@ int64_t index_behind(const struct index *ix) { return ix->behind; }
 /* Reserve the next step when half of this one is used, and the next file when this one is nearly full. */
 static void reserve_ahead(struct index *ix)
 {
-	struct index_file *f = last(ix);
+	struct index_file *f = index_files_last(&ix->files);
 	if (f == NULL || stalled(ix))
 		return;
 	int64_t left = (int64_t)f->reserved - f->count;
@@ -466,7 +314,7 @@ static void reserve_ahead(struct index *ix)
 
 bool index_tend(struct index *ix)
 {
-	if (ix->read_only)
+	if (ix->files.read_only)
 		return false;
 	write_ring(ix);
 	if (ix->behind >= 0) {
@@ -484,11 +332,11 @@ int index_query(struct index *ix, struct mq_str topic, struct mq_str key, int64_
 	int64_t steps = WALK_MAX;
 	int rc = 0;
 	h = h == INT32_MIN ? 0 : h < 0 ? -h : h;
-	if (!ix->read_only)
+	if (!ix->files.read_only)
 		write_ring(ix);
-	for (size_t i = ix->n; i-- > 0 && rc == 0 && steps > 0;) {
-		struct index_file *f = ix->file[i];
-		if (ix->read_only)
+	for (size_t i = ix->files.n; i-- > 0 && rc == 0 && steps > 0;) {
+		struct index_file *f = ix->files.v[i];
+		if (ix->files.read_only)
 			index_file_look(f);
 		if (index_file_empty(f))
 			continue;
@@ -511,20 +359,14 @@ void index_last(const struct index *ix, int64_t *ms, int64_t *log_off)
 
 void index_trim(struct index *ix, int64_t log_off)
 {
-	while (ix->n > 1 && ix->file[0]->end_off < log_off && !ix->file[0]->syncing)
-		remove_file(ix, 0);
+	while (ix->files.n > 1 && ix->files.v[0]->end_off < log_off && !ix->files.v[0]->syncing)
+		index_files_remove(&ix->files, 0);
 }
 
 int index_refresh(struct index *ix)
 {
-	struct stat st;
-	for (size_t i = ix->n; i-- > 0;) {
-		if (sys.stat(ix->file[i]->path, &st) == 0)
-			continue;
-		index_file_close(ix->file[i]);
-		memmove(ix->file + i, ix->file + i + 1, (--ix->n - i) * sizeof(*ix->file));
-	}
-	int rc = load_files(ix, NULL);
+	index_files_forget_gone(&ix->files);
+	int rc = index_files_load(&ix->files, NULL);
 	note_end(ix);
 	return rc;
 }
@@ -532,8 +374,8 @@ int index_refresh(struct index *ix)
 int64_t index_bytes(const struct index *ix)
 {
 	int64_t sum = ix->spare ? (int64_t)ix->spare->bytes : 0;
-	for (size_t i = 0; i < ix->n; i++)
-		sum += (int64_t)ix->file[i]->bytes;
+	for (size_t i = 0; i < ix->files.n; i++)
+		sum += (int64_t)ix->files.v[i]->bytes;
 	return sum;
 }
 
@@ -542,12 +384,12 @@ int64_t index_bytes(const struct index *ix)
 int index_flush_begin(struct index *ix, bool all, struct index_flush *job)
 {
 	*job = (struct index_flush){ .full_ms = ix->flushed_ms };
-	if (ix->read_only)
+	if (ix->files.read_only)
 		return 0;
 	if (all)
 		write_ring(ix);
-	for (size_t i = 0; i < ix->n && job->n < INDEX_FLUSH_FILES; i++) {
-		struct index_file *f = ix->file[i];
+	for (size_t i = 0; i < ix->files.n && job->n < INDEX_FLUSH_FILES; i++) {
+		struct index_file *f = ix->files.v[i];
 		bool full = index_file_full(f);
 		if (f->dirty && (full || all)) {
 			f->dirty = false;
@@ -557,9 +399,9 @@ int index_flush_begin(struct index *ix, bool all, struct index_flush *job)
 		if (full)
 			job->full_ms = f->end_ms;
 	}
-	if (job->n && ix->new_name) {
-		job->sync_dir = ix->dir;
-		ix->new_name = false;
+	if (job->n && ix->files.new_name) {
+		job->sync_dir = ix->files.dir;
+		ix->files.new_name = false;
 	}
 	return job->n;
 }
@@ -574,10 +416,10 @@ void index_flush_run(struct index_flush *job)
 
 int index_flush_end(struct index *ix, struct index_flush *job, struct mq_error *err)
 {
-	for (size_t i = 0; i < ix->n; i++)
-		ix->file[i]->syncing = false;
+	for (size_t i = 0; i < ix->files.n; i++)
+		ix->files.v[i]->syncing = false;
 	if (job->rc < 0)
-		return err_sys(err, job->rc, "sync index files in '%s'", ix->dir);
+		return err_sys(err, job->rc, "sync index files in '%s'", ix->files.dir);
 	ix->flushed_ms = job->full_ms;
 	return 0;
 }
@@ -598,10 +440,7 @@ int index_close(struct index *ix, struct mq_error *err)
 		sys.unlink(ix->spare->path);
 		index_file_close(ix->spare);
 	}
-	for (size_t i = 0; i < ix->n; i++)
-		index_file_close(ix->file[i]);
-	free(ix->file);
-	free(ix->dir);
+	index_files_close(&ix->files);
 	free(ix);
 	return rc;
 }
