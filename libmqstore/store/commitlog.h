@@ -1,0 +1,58 @@
+/* commitlog.h: the log: room for the next record, bytes at an offset.
+ *
+ * Knows segments, the write position and the blank record that ends a segment; nothing of queues.
+ *
+ * Promises:
+ *   1. Between commitlog_claim() and the next one every byte of the claimed room, and 8 more for a blank, has its block on the
+ *      disk: writing there cannot fail.
+ *   2. A claim that is refused changes nothing that a reader can see.
+ *   3. A segment's blank is written only when the segment behind it exists. */
+#ifndef STORE_COMMITLOG_H
+#define STORE_COMMITLOG_H
+
+#include "segments.h"
+
+struct commitlog {
+	struct segments run;
+	struct segment *tail;   /* being written; NULL = none yet */
+	int64_t max;            /* end of the log: where the next record goes */
+	int64_t room;           /* bytes before this offset may be written */
+	int64_t flushed;        /* on the disk up to here */
+	int64_t last_off;       /* start of the newest record, -1 = none */
+	int64_t last_ms;        /* its store time, 0 = none */
+};
+
+/* The slow half of commitlog_claim(). */
+int commitlog_room(struct commitlog *log, int64_t n, struct mq_error *err);
+
+/* Room for n bytes that will be at log->max, all in one segment.  Returns 0, MQ_ETOOBIG, MQ_EFULL or -errno.  The bytes
+ * count when the caller adds n to log->max. */
+static inline int commitlog_claim(struct commitlog *log, int64_t n, uint8_t **p, struct mq_error *err)
+{
+	int rc;
+
+	if (__builtin_expect(log->max + n + 8 > log->room, 0)) {
+		rc = commitlog_room(log, n, err);
+		if (rc < 0)
+			return rc;
+	}
+	*p = log->tail->p + (log->max - log->tail->start);
+	return 0;
+}
+
+/* Bytes from `off` to the end of its segment or of the log, *n of them (> 0); NULL if there are none or they cannot be mapped. */
+const uint8_t *commitlog_view(struct commitlog *log, int64_t off, int64_t *n);
+
+/* After recovery: the log ends at `end`.  What lies behind goes (segments that start there too, but not the one that begins at
+ * `end`). */
+int commitlog_cut(struct commitlog *log, int64_t end, struct mq_error *err);
+
+/* Make the next segment when the one being written is half full, and reserve blocks ahead.  True if something was done. */
+bool commitlog_tend(struct commitlog *log);
+
+static inline int64_t commitlog_min(const struct commitlog *log)
+{
+	return log->run.n ? log->run.v[0]->start : log->max;
+}
+
+#endif
