@@ -1,0 +1,336 @@
+/* cqueues.c: the table of consume queues.  A name costs a few hundred bytes; files are opened when a queue is used. */
+#include "cqueues.h"
+#include "../base/err.h"
+#include "../base/log.h"
+#include "../base/mem.h"
+#include "../base/str.h"
+#include "../base/sys.h"
+#include "index.h"
+#include "segment.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define LOG_MODULE "store"
+enum { MAPS_DEFAULT = 16384, MAPS_FEW = 16 };
+
+/* ---- Maps ------------------------------------------------------------------------------------------------------------ */
+
+void cqueues_unmap(struct cqueues *c, struct cqmap *m)
+{
+	sys.munmap(m->p, (size_t)c->file_bytes);
+	m->p = NULL;
+	c->maps[m->at] = c->maps[--c->maps_n];
+	c->maps[m->at]->at = m->at;
+}
+
+/* One turn of the hand: the first map that was not used since the hand came by is unmapped. */
+static void evict(struct cqueues *c, const struct cqmap *but)
+{
+	for (uint32_t tries = 0; tries < 2 * c->maps_n + 1; tries++) {
+		struct cqmap *m = c->maps[c->hand++ % c->maps_n];
+
+		if (m == but)
+			continue;
+		if (m->used) {
+			m->used = false;
+			continue;
+		}
+		if (m == &m->q->tail)
+			m->q->room = 0;
+		cqueues_unmap(c, m);
+		return;
+	}
+}
+
+void cqueues_mapped(struct cqueues *c, struct cqmap *m)
+{
+	m->at = c->maps_n;
+	m->used = true;
+	c->maps[c->maps_n++] = m;
+	if (c->maps_n > c->maps_max)
+		evict(c, m);
+}
+
+void cqueues_shed(struct cqueues *c)
+{
+	uint32_t keep = c->maps_n / 2;
+
+	log_warn("the system has no more maps, half of them are given back count=%u (vm.max_map_count)", c->maps_n - keep);
+	while (c->maps_n > keep)
+		evict(c, NULL);
+	c->maps_max = keep > MAPS_FEW ? keep : MAPS_FEW;
+}
+
+/* Half of what the system allows is for others: log segments, index files, the process itself. */
+static uint32_t maps_bound(int32_t asked)
+{
+	int64_t max = 0;
+	char *text;
+	size_t n;
+
+	if (asked > 0)
+		return asked < MAPS_FEW ? MAPS_FEW : (uint32_t)asked;
+	if (sys_read_file("/proc/sys/vm/max_map_count", 64, &text, &n) < 0)
+		return MAPS_DEFAULT;
+	if (str_i64(str_trim((struct mq_str){ text, n }), &max) < 0)
+		max = 0;
+	free(text);
+	max /= 2;
+	return max > MAPS_DEFAULT || max <= 0 ? MAPS_DEFAULT : max < MAPS_FEW ? MAPS_FEW : (uint32_t)max;
+}
+
+/* ---- Table ----------------------------------------------------------------------------------------------------------- */
+
+struct topic *cqueues_topic(struct cqueues *c, struct mq_str name)
+{
+	struct topic *t = c->last;
+
+	if (t && t->n == name.n && memcmp(t->name, name.p, name.n) == 0)
+		return t;
+	HASH_FIND(hh, c->topics, name.p, name.n, t);
+	if (t)
+		c->last = t;
+	return t;
+}
+
+static struct topic *topic_add(struct cqueues *c, struct mq_str name)
+{
+	struct topic *t = mem_alloc(sizeof(*t));
+
+	t->name = mem_strndup(name.p, name.n);
+	t->n = name.n;
+	t->index_hash = index_topic_hash(name);
+	t->schedule = str_is(name, "SCHEDULE_TOPIC_XXXX");
+	t->lmq = str_starts(name, "%LMQ%");
+	c->any_lmq |= t->lmq;
+	HASH_ADD_KEYPTR(hh, c->topics, t->name, t->n, t);
+	return t;
+}
+
+struct topic *cqueues_note_topic(struct cqueues *c, struct mq_str name)
+{
+	struct topic *t = cqueues_topic(c, name);
+
+	return t ? t : topic_add(c, name);
+}
+
+/* Place of id in the sorted array, or where it would go. */
+static int32_t place_of(const struct topic *t, int32_t id)
+{
+	int32_t lo = 0, hi = t->count;
+
+	if (id < t->count && t->v[id]->id == id)
+		return id;
+	while (lo < hi) {
+		int32_t mid = (lo + hi) / 2;
+
+		if (t->v[mid]->id < id)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static struct mqstore_queue *queue_add(struct cqueues *c, struct topic *t, int32_t id, int32_t at)
+{
+	struct mqstore_queue *q = mem_alloc(sizeof(*q));
+
+	q->all = c;
+	q->topic = t;
+	q->id = id;
+	q->tail.q = q->old.q = q;
+	q->min_for = -1;
+	if (t->count == t->cap) {
+		t->cap = t->cap ? t->cap * 2 : 4;
+		t->v = mem_realloc(t->v, (size_t)t->cap * sizeof(*t->v));
+	}
+	memmove(t->v + at + 1, t->v + at, (size_t)(t->count - at) * sizeof(*t->v));
+	t->v[at] = q;
+	t->count++;
+	c->count++;
+	c->unloaded++;
+	return q;
+}
+
+struct mqstore_queue *cqueues_get(struct cqueues *c, struct mq_str name, int32_t id, bool create)
+{
+	struct topic *t = id < 0 ? NULL : create ? cqueues_note_topic(c, name) : cqueues_topic(c, name);
+	int32_t at;
+
+	if (!t)
+		return NULL;
+	at = place_of(t, id);
+	if (at < t->count && t->v[at]->id == id)
+		return t->v[at];
+	if (!create)
+		return NULL;
+	return queue_add(c, t, id, at);
+}
+
+int cqueues_each(struct cqueues *c, mqstore_queue_cb *cb, void *arg)
+{
+	struct topic *t, *next;
+	int rc = 0;
+
+	HASH_ITER(hh, c->topics, t, next)
+		for (int32_t i = 0; i < t->count && rc == 0; i++)
+			rc = cb(arg, t->v[i]);
+	return rc;
+}
+
+void cqueues_forget(struct cqueues *c, struct mqstore_queue *q)
+{
+	struct topic *t = q->topic;
+	int32_t at = place_of(t, q->id);
+
+	cqueue_unmap(q);
+	if (q->dirty) {
+		TAILQ_REMOVE(&c->dirty, q, to_flush);
+		c->dirty_n--;
+		c->flushed++;
+		q->dirty = false;
+	}
+	memmove(t->v + at, t->v + at + 1, (size_t)(t->count - at - 1) * sizeof(*t->v));
+	t->count--;
+	c->count--;
+	c->unloaded -= !q->loaded;
+}
+
+/* ---- Directories ----------------------------------------------------------------------------------------------------- */
+
+/* Decimal queue id, or -1. */
+static int32_t id_of(const char *name)
+{
+	int32_t id;
+
+	if (str_i32(str_of(name), &id) < 0 || id < 0 || (name[0] == '0' && name[1]))
+		return -1;
+	return id;
+}
+
+/* The size of the first file that is found tells that of all. */
+static int check_size(struct cqueues *c, const char *dir, bool adopt, bool *done, struct mq_error *err)
+{
+	char path[SEGMENT_PATH], **names;
+	struct stat st;
+	size_t n;
+	int rc = sys_list(dir, &names, &n);
+
+	if (rc < 0)
+		return rc == -ENOENT ? 0 : err_sys(err, rc, "list '%s'", dir);
+	for (size_t i = 0; i < n && rc == 0 && !*done; i++) {
+		if (segment_name(names[i]) < 0)
+			continue;
+		segment_path(dir, segment_name(names[i]), path);
+		if (sys.stat(path, &st) < 0 || st.st_size == 0)
+			continue;
+		*done = true;
+		if (adopt)
+			c->file_bytes = st.st_size;
+		if (st.st_size != c->file_bytes || st.st_size % CQ_ENTRY)
+			rc = err_set(err, MQ_EMISMATCH,
+				     "'%s' has %lld bytes, the configured size is %lld (mappedFileSizeConsumeQueue): set it to that of the "
+				     "files", path, (long long)st.st_size, (long long)c->file_bytes);
+	}
+	free(names);
+	return rc;
+}
+
+static int scan(struct cqueues *c, bool adopt, bool checked, struct mq_error *err)
+{
+	char **topics, **ids, dir[SEGMENT_PATH];
+	size_t n, m;
+	int rc = sys_list(c->dir, &topics, &n);
+
+	if (rc < 0)
+		return rc == -ENOENT ? 0 : err_sys(err, rc, "list '%s'", c->dir);
+	for (size_t i = 0; i < n && rc == 0; i++) {
+		snprintf(dir, sizeof(dir), "%s/%s", c->dir, topics[i]);
+		rc = sys_list(dir, &ids, &m);
+		if (rc == -ENOTDIR || rc == -ENOENT) {
+			rc = 0;
+			continue;
+		}
+		if (rc < 0) {
+			err_sys(err, rc, "list '%s'", dir);
+			break;
+		}
+		for (size_t k = 0; k < m && rc == 0; k++) {
+			struct mqstore_queue *q;
+			int32_t id = id_of(ids[k]);
+
+			if (id < 0)
+				continue;
+			q = cqueues_get(c, str_of(topics[i]), id, true);
+			q->made = true;
+			if (!checked)
+				rc = check_size(c, cqueue_dir(q, dir), adopt, &checked, err);
+		}
+		free(ids);
+	}
+	free(topics);
+	return rc;
+}
+
+int cqueues_open(struct cqueues *c, const char *dir, int64_t file_bytes, bool write, bool adopt, int32_t max_maps,
+		 const struct commitlog *log, struct mq_error *err)
+{
+	int rc;
+
+	memset(c, 0, sizeof(*c));
+	TAILQ_INIT(&c->dirty);
+	c->log = log;
+	c->dir = mem_strdup(dir);
+	c->file_bytes = file_bytes;
+	c->write = write;
+	c->log_end_at_open = INT64_MAX;
+	c->maps_max = maps_bound(max_maps);
+	c->maps = mem_alloc((c->maps_max + 1) * sizeof(*c->maps));
+	rc = scan(c, adopt, false, err);
+	if (rc < 0)
+		cqueues_close(c);
+	return rc;
+}
+
+static int forget_files(void *arg, struct mqstore_queue *q)
+{
+	q->made = false;
+	return 0;
+}
+
+static int reset_gone(void *arg, struct mqstore_queue *q)
+{
+	if (!q->made && q->loaded && !q->more)
+		cqueue_reset(q);
+	return 0;
+}
+
+int cqueues_refresh(struct cqueues *c)
+{
+	int rc;
+
+	cqueues_each(c, forget_files, NULL);
+	rc = scan(c, false, true, NULL);
+	cqueues_each(c, reset_gone, NULL);
+	return rc;
+}
+
+void cqueues_close(struct cqueues *c)
+{
+	struct topic *t, *next;
+
+	HASH_ITER(hh, c->topics, t, next) {
+		HASH_DEL(c->topics, t);
+		for (int32_t i = 0; i < t->count; i++)
+			cqueue_free(t->v[i]);
+		free(t->v);
+		free(t->name);
+		free(t);
+	}
+	free(c->maps);
+	free(c->dir);
+	memset(c, 0, sizeof(*c));
+}
