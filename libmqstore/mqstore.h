@@ -54,6 +54,7 @@ struct mqstore_opt {
 	int32_t disk_warning;         /* [diskSpaceWarningLevelRatio] 90 % */
 	bool clean_forcibly;          /* [cleanFileForciblyEnable] true */
 	const char *delay_levels;     /* [messageDelayLevel] "1s 5s 10s ..."; the due time in SCHEDULE_TOPIC_XXXX entries */
+	int32_t memory_ratio;         /* [accessMessageInMemoryMaxRatio] 40 %: part of the RAM that the newest messages may fill */
 	int32_t max_maps;             /* mapped consume queue files at once; 0 = a bound that fits the machine */
 };
 
@@ -174,6 +175,7 @@ typedef bool mqstore_filter_cb(void *arg, int64_t tags_code, const struct mq_str
 struct mqstore_get_opt {
 	int32_t max_messages;         /* > 0 */
 	int32_t max_bytes;            /* soft: at least one message is returned */
+	int32_t far_messages, far_bytes; /* instead of these, for messages that may have to come from the disk; 0 = the same */
 	mqstore_filter_cb *filter;    /* NULL = all */
 	void *filter_arg;
 };

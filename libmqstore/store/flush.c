@@ -1,0 +1,290 @@
+/* flush.c: begin, run, end: what is dirty is noted by the owner, synced by any thread, taken as done by the owner.
+ *
+ * Queues wait in a list, the one that became dirty first at its head.  A job takes some from there; when all that were in the
+ * list at one moment are done, every entry made before that moment is on the disk, and the checkpoint moves to the newest
+ * message of that moment.  So a hundred thousand dirty queues cost many small jobs and never one that a sender waits for. */
+#include "flush.h"
+#include "../base/err.h"
+#include "../base/log.h"
+#include "../base/mem.h"
+#include "../base/sys.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define LOG_MODULE "store"
+enum { PAGE = 4096, QUEUES_MIN = 256, QUEUES_PART = 16 };
+enum mode { LOG_ONLY, SOME, EVERYTHING };
+
+struct log_range {
+	struct segment *g;
+	int64_t from, to;       /* within the segment */
+	bool fresh;
+};
+
+struct queue_range {
+	struct mqstore_queue *q;
+	int64_t from, to;
+	bool name;
+};
+
+struct flush_job {
+	const char *log_dir;
+	int64_t file_bytes;     /* of queues */
+	struct log_range *log;
+	struct queue_range *queue;
+	size_t log_n, queue_n;
+	int64_t log_to;
+	struct index_flush index;
+	bool indexed;           /* the index was asked */
+	struct checkpoint check;
+	bool save, pass_done;
+	struct segment **doomed;
+	size_t doomed_n;
+	int rc;
+	struct mq_error err;
+};
+
+static void note_log(struct mqstore *s, struct flush_job *j)
+{
+	struct commitlog *log = &s->log;
+	int64_t at = log->flushed;
+
+	j->log_to = log->max;
+	while (at < log->max) {
+		struct segment *g = segments_at(&log->run, at);
+		int64_t end;
+
+		if (!g) {
+			g = segments_behind(&log->run, at + 1);
+			if (!g)
+				break;
+			at = g->start;
+		}
+		end = g->start + g->size;
+		j->log = mem_realloc(j->log, (j->log_n + 1) * sizeof(*j->log));
+		j->log[j->log_n++] = (struct log_range){ g, at - g->start, (end < log->max ? end : log->max) - g->start, g->fresh };
+		g->pins++;
+		at = end;
+	}
+}
+
+static void note_queues(struct mqstore *s, struct flush_job *j, enum mode mode)
+{
+	struct cqueues *c = &s->queues;
+	int64_t n = c->dirty_n / QUEUES_PART;
+	struct mqstore_queue *q;
+
+	if (s->pass_target < 0) {
+		s->pass_target = c->dirtied;
+		s->pass_ms = s->log.last_ms;
+		s->pass_off = s->log.last_off;
+	}
+	n = n < QUEUES_MIN ? QUEUES_MIN : n;
+	n = mode == EVERYTHING || n > c->dirty_n ? c->dirty_n : n;
+	j->queue = n ? mem_alloc((size_t)n * sizeof(*j->queue)) : NULL;
+	while ((int64_t)j->queue_n < n && (q = TAILQ_FIRST(&c->dirty))) {
+		TAILQ_REMOVE(&c->dirty, q, to_flush);
+		c->dirty_n--;
+		q->dirty = false;
+		j->queue[j->queue_n++] = (struct queue_range){ q, q->flushed, q->pos, !q->named };
+	}
+	j->pass_done = c->flushed + (int64_t)j->queue_n >= s->pass_target;
+}
+
+static int begin(struct mqstore *s, enum mode mode, struct mqstore_flush *job)
+{
+	struct checkpoint was = s->check;
+	struct flush_job *j;
+
+	assert(!s->job);
+	if (s->opt.read_only || s->broken)
+		return s->broken ? MQ_EBROKEN : MQ_ENOTFOUND;
+	if (mode == LOG_ONLY && s->log.flushed == s->log.max && !s->log.run.doomed_n)
+		return MQ_ENOTFOUND;
+	j = mem_alloc(sizeof(*j));
+	j->log_dir = s->log.run.dir;
+	j->file_bytes = s->queues.file_bytes;
+	note_log(s, j);
+	j->check = s->check;
+	j->check.log_ms = s->log.last_ms > was.log_ms ? s->log.last_ms : was.log_ms;
+	if (mode != LOG_ONLY) {
+		note_queues(s, j, mode);
+		j->indexed = s->index != NULL;
+		if (j->indexed)
+			index_flush_begin(s->index, mode == EVERYTHING, &j->index);
+		if (j->pass_done) {
+			j->check.queue_ms = s->pass_ms > was.queue_ms ? s->pass_ms : was.queue_ms;
+			j->check.confirm_off = s->pass_off < 0 ? 0 : s->pass_off;
+		}
+		j->save = j->check.log_ms != was.log_ms || j->check.queue_ms != was.queue_ms ||
+			  j->check.confirm_off != was.confirm_off || j->index.n > 0;
+	}
+	j->doomed = segments_take_doomed(&s->log.run, &j->doomed_n);
+	if (!j->log_n && !j->queue_n && !j->save && !j->doomed_n) {
+		if (j->indexed)
+			index_flush_end(s->index, &j->index, NULL);
+		s->pass_target = mode != LOG_ONLY && j->pass_done ? -1 : s->pass_target;
+		free(j->queue);
+		free(j);
+		return MQ_ENOTFOUND;
+	}
+	s->job = j;
+	job->impl = j;
+	return 0;
+}
+
+int mqstore_flush_begin(struct mqstore *s, bool all, struct mqstore_flush *job)
+{
+	return begin(s, all ? SOME : LOG_ONLY, job);
+}
+
+static int sync_log(struct flush_job *j)
+{
+	char path[SEGMENT_PATH];
+	int rc = 0;
+
+	for (size_t i = 0; i < j->log_n && rc == 0; i++) {
+		struct log_range *r = &j->log[i];
+		int64_t from = r->from / PAGE * PAGE;
+
+		segment_path(j->log_dir, r->g->start, path);
+		rc = r->fresh ? segment_file_sync(path, true) : sys.msync(r->g->p + from, (size_t)(r->to - from));
+		if (rc < 0)
+			err_sys(&j->err, rc, "flush '%s'", path);
+	}
+	return rc;
+}
+
+static int sync_queues(struct flush_job *j)
+{
+	char dir[SEGMENT_PATH];
+	int rc = 0;
+
+	for (size_t i = 0; i < j->queue_n && rc == 0; i++) {
+		struct queue_range *r = &j->queue[i];
+
+		rc = cqueue_sync(cqueue_dir(r->q, dir), j->file_bytes, r->from, r->to, r->name);
+		if (rc < 0)
+			err_sys(&j->err, rc, "flush queue '%s'", dir);
+	}
+	return rc;
+}
+
+void mqstore_flush_run(struct mqstore_flush *job)
+{
+	struct flush_job *j = job->impl;
+
+	j->rc = sync_log(j);
+	if (j->rc == 0)
+		j->rc = sync_queues(j);
+	if (j->rc == 0 && j->index.n) {
+		index_flush_run(&j->index);
+		if (j->index.rc < 0)
+			j->rc = err_sys(&j->err, j->index.rc, "flush the index");
+		else if (j->index.full_ms > j->check.index_ms)
+			j->check.index_ms = j->index.full_ms;
+	}
+	if (j->rc == 0 && j->save)
+		j->rc = checkpoint_save(&j->check, &j->err);
+	segments_bury(j->doomed, j->doomed_n);
+	j->doomed = NULL;
+}
+
+static void done(struct mqstore *s, struct flush_job *j)
+{
+	struct cqueues *c = &s->queues;
+
+	s->log.flushed = j->log_to;
+	s->log.run.keep = j->log_to;
+	for (size_t i = 0; i < j->log_n; i++)
+		if (j->log[i].fresh)
+			j->log[i].g->fresh = false;
+	for (size_t i = 0; i < j->queue_n; i++) {
+		struct queue_range *r = &j->queue[i];
+
+		/* It may have been cut, or its next file made, while the job ran. */
+		if (r->q->flushed < r->to)
+			r->q->flushed = r->to < r->q->pos ? r->to : r->q->pos;
+		if (r->name && r->q->pos / j->file_bytes == (r->to ? r->to - 1 : 0) / j->file_bytes)
+			r->q->named = true;
+	}
+	c->flushed += (int64_t)j->queue_n;
+	if (j->pass_done)
+		s->pass_target = -1;
+	s->check = j->check;
+}
+
+int mqstore_flush_end(struct mqstore *s, struct mqstore_flush *job, struct mq_error *err)
+{
+	struct flush_job *j = job->impl;
+	int rc = j->rc, rc2;
+
+	assert(s->job == j);
+	for (size_t i = 0; i < j->log_n; i++)
+		j->log[i].g->pins--;
+	if (j->indexed) {
+		rc2 = index_flush_end(s->index, &j->index, NULL);
+		if (rc == 0 && rc2 < 0)
+			rc = err_sys(&j->err, rc2, "flush the index");
+	}
+	if (rc == 0) {
+		done(s, j);
+	} else {
+		s->broken = true;
+		snprintf(s->why, sizeof(s->why), "%.200s: open the store again when the disk is in order", j->err.text);
+		log_error("flush failed, the store takes no more messages reason=\"%s\"", j->err.text);
+		err_set(err, rc, "%s", j->err.text);
+	}
+	for (size_t i = 0; i < s->dead_n; i++)
+		cqueue_free(s->dead[i]);
+	s->dead_n = 0;
+	s->job = NULL;
+	job->impl = NULL;
+	free(j->log);
+	free(j->queue);
+	free(j);
+	return rc;
+}
+
+int flush_all(struct mqstore *s, struct mq_error *err)
+{
+	struct mqstore_flush job;
+	int rc;
+
+	/* The second time the checkpoint catches up with what the first one has put on the disk. */
+	for (int i = 0; i < 3; i++) {
+		rc = begin(s, EVERYTHING, &job);
+		if (rc == MQ_ENOTFOUND)
+			return 0;
+		mqstore_flush_run(&job);
+		rc = mqstore_flush_end(s, &job, err);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+int mqstore_flush(struct mqstore *s, struct mq_error *err)
+{
+	if (s->broken)
+		return err_set(err, MQ_EBROKEN, "%s", s->why);
+	return flush_all(s, err);
+}
+
+void flush_bury_queue(struct mqstore *s, struct mqstore_queue *q)
+{
+	if (!s->job) {
+		cqueue_free(q);
+		return;
+	}
+	s->dead = mem_realloc(s->dead, (s->dead_n + 1) * sizeof(*s->dead));
+	s->dead[s->dead_n++] = q;
+}
+
+int64_t mqstore_flushed(const struct mqstore *s)
+{
+	return s->log.flushed;
+}

@@ -1,0 +1,14 @@
+/* recover.h: after a stop, clean or not: where the log ends, and everything derived from it made to agree.
+ *
+ * Read-only handles do the same in memory and change no file. */
+#ifndef STORE_RECOVER_H
+#define STORE_RECOVER_H
+
+#include "store.h"
+
+/* Log segments and queue names are loaded, the checkpoint is read.  0 or a negative code. */
+int recover_run(struct mqstore *s, struct mq_error *err);
+/* Put what the log holds for one queue into it (cqueues.rebuild). */
+int recover_queue(void *store, struct mqstore_queue *q);
+
+#endif

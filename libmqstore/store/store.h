@@ -1,0 +1,64 @@
+/* store.h: the open store, as the files of this folder share it. */
+#ifndef STORE_STORE_H
+#define STORE_STORE_H
+
+#include "checkpoint.h"
+#include "commitlog.h"
+#include "cqueues.h"
+#include "index.h"
+#include <mqstore.h>
+
+/* A part of the log that holds no whole record. */
+struct damage {
+	int64_t from, to;
+	bool hole;              /* the file is missing */
+};
+enum { DAMAGE_MAX = 1024 };
+
+struct flush_job;
+
+struct mqstore {
+	struct mqstore_opt opt; /* without the strings, which are below */
+	char *dir, *log_dir, *queue_dir;
+	int lock_fd;            /* -1 = read-only */
+	bool unclean;           /* the last stop was not clean, or (read-only) a writer has it open */
+	bool opening;           /* recovery is at work */
+	bool broken;            /* a flush failed: no more writes */
+	bool full;              /* trim says that the disk is */
+	bool no_space;          /* the file system said so at the last try */
+	char why[300];          /* full or broken: what and what to do */
+
+	struct commitlog log;
+	struct cqueues queues;
+	struct index *index;
+	struct checkpoint check;
+	struct damage *damage;
+	int damage_n;
+
+	int64_t level_ms[64];
+	int levels;
+	int64_t memory_bytes;   /* part of the log that is expected to be in memory */
+
+	mqstore_arrival_cb *arrival;
+	void *arrival_arg;
+	int64_t appended, refused;
+
+	/* flush.c */
+	struct flush_job *job;  /* running */
+	int64_t pass_target;    /* queues that had become dirty when the pass began: all are on disk when so many are flushed */
+	int64_t pass_ms, pass_off; /* newest message when the pass began */
+	struct mqstore_queue **dead; /* of deleted topics, while a job may look at them */
+	size_t dead_n;
+
+	/* retain.c */
+	int64_t trimmed_min;    /* start of the log that queues and index were trimmed to */
+
+	/* follow.c */
+	int64_t looked_ms;      /* when directories were last read */
+};
+
+/* Is off within a known damaged part? */
+bool store_damaged(const struct mqstore *s, int64_t off);
+void store_note_damage(struct mqstore *s, int64_t from, int64_t to, bool hole);
+
+#endif
