@@ -344,26 +344,36 @@ void mqclient_progress(struct mqclient_consumer *k, void (*cb)(void *arg, const 
 
 /* ---- End ------------------------------------------------------------------------------------------------------------- */
 
+enum { COMMIT_AGAIN_MS = 50 };
+
 /* The last commits: again, as long as there is time, if a broker does not take them. */
 static int commit_rest(struct mqclient_consumer *k, int64_t until)
 {
+	int64_t again = client_now() + COMMIT_AGAIN_MS, now;
 	struct pull *p, *next;
+	bool open, due;
 
 	for (;;) {
-		bool open = false, due = false;
+		now = client_now();
+		open = due = false;
 		for (p = TAILQ_FIRST(&k->gone); p; p = next) {
 			next = TAILQ_NEXT(p, entry);
-			offset_commit(p);
+			if (now >= again)
+				offset_commit(p);
 			open |= p->committing;
 			due |= offset_due(p);
 		}
 		if (!open && !due)
 			return 0;
-		int64_t left = until - client_now();
-		if (left <= 0)
-			return k->commit_rc ? k->commit_rc : err_set(&k->commit_why, MQ_ETIMEOUT, "offsets of group '%s': no answer in time", k->group);
-		mqclient_run(k->c, open ? (int)left : left < 50 ? (int)left : 50);
+		if (now >= until)
+			break;
+		if (now >= again)
+			again = now + COMMIT_AGAIN_MS;
+		mqclient_run(k->c, (int)((again < until ? again : until) - now));
 	}
+	if (!k->commit_rc)
+		k->commit_rc = err_set(&k->commit_why, MQ_ETIMEOUT, "store offsets of group '%s': no answer in time", k->group);
+	return k->commit_rc;
 }
 
 int mqclient_consumer_free(struct mqclient_consumer *k, int timeout_ms, struct mq_error *e)
