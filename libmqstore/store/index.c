@@ -112,30 +112,6 @@ static void cut(struct index *ix, int64_t log_off)
 	note_end(ix);
 }
 
-int index_log(struct index *ix, int64_t min, int64_t max, struct mq_error *err)
-{
-	if (ix->files.read_only)
-		return 0;
-	if (ix->done_off >= max) {
-		log_warn("log ends before the index, entries taken back log_end=%lld index_end=%lld", (long long)max,
-			 (long long)ix->done_off);
-		cut(ix, max);
-	}
-	ix->whole_off = -1;
-	ix->behind = ix->done_off;
-	if (ix->behind >= 0 && !ix->abnormal) {
-		ix->whole_off = ix->behind;
-	} else if (ix->behind >= 0) {
-		/* The last record may have had more keys than were written. */
-		cut(ix, ix->behind);
-	}
-	if (ix->behind < min)
-		ix->behind = min;
-	if (ix->behind >= max || ix->source == NULL)
-		ix->behind = -1;
-	return 0;
-}
-
 /* ---- Falling behind and catching up ---------------------------------------------------------------------------------- */
 
 static bool stalled(const struct index *ix) { return ix->retry_at && clock_mono_ms() < ix->retry_at; }
@@ -272,6 +248,31 @@ static void catch_up(struct index *ix, int records)
 	}
 }
 
+int index_log(struct index *ix, int64_t min, int64_t max, struct mq_error *err)
+{
+	if (ix->files.read_only)
+		return 0;
+	if (ix->done_off >= max) {
+		log_warn("log ends before the index, entries taken back log_end=%lld index_end=%lld", (long long)max,
+			 (long long)ix->done_off);
+		cut(ix, max);
+	}
+	ix->whole_off = -1;
+	ix->behind = ix->done_off;
+	if (ix->behind >= 0 && !ix->abnormal) {
+		ix->whole_off = ix->behind;
+	} else if (ix->behind >= 0) {
+		/* The last record may have had more keys than were written. */
+		cut(ix, ix->behind);
+	}
+	if (ix->behind < min)
+		ix->behind = min;
+	if (ix->behind >= max || ix->source == NULL)
+		ix->behind = -1;
+	catch_up(ix, CATCH_UP_BATCH); /* after an orderly stop that is all of it */
+	return 0;
+}
+
 /* ---- The common way -------------------------------------------------------------------------------------------------- */
 
 int32_t index_topic_hash(struct mq_str topic)
@@ -332,8 +333,8 @@ int index_query(struct index *ix, struct mq_str topic, struct mq_str key, int64_
 	int64_t steps = WALK_MAX;
 	int rc = 0;
 	h = h == INT32_MIN ? 0 : h < 0 ? -h : h;
-	if (!ix->files.read_only)
-		write_ring(ix);
+	catch_up(ix, CATCH_UP_TEND);
+	write_ring(ix);
 	for (size_t i = ix->files.n; i-- > 0 && rc == 0 && steps > 0;) {
 		struct index_file *f = ix->files.v[i];
 		if (ix->files.read_only)

@@ -52,8 +52,9 @@ struct index_opt {
  * Then index_log() must be called before the first put.  Returns 0, MQ_EMISMATCH, or -errno. */
 int index_open(struct index **ix, const struct index_opt *opt, struct mq_error *err);
 
-/* The log is recovered and holds [min, max): drop what points at or beyond max; what lies between the index's end and max
- * will be read by index_tend().  Until that is done index_behind() is >= 0 and puts are dropped. */
+/* The log is recovered and holds [min, max): drop what points at or beyond max.  What lies between the index's end and max is
+ * read from `source`, the first few records here, more by index_tend(), puts and queries.  Until that is done index_behind()
+ * is >= 0 and puts are dropped. */
 int index_log(struct index *ix, int64_t min, int64_t max, struct mq_error *err);
 
 /* Hash of "TOPIC#", to be kept per topic so that no put hashes it again. */

@@ -415,9 +415,9 @@ static void an_orderly_stop_and_start_loses_and_doubles_nothing(void **state)
 	struct index_opt o = small(*state, &l);
 	for (int round = 0; round < 12; round++) {
 		size_t was = l.n;
-		struct index *ix = open_ok(&o, &l);
 		l.asked = 0;
-		tend_until_whole(ix);
+		struct index *ix = open_ok(&o, &l);
+		assert_int_equal(index_behind(ix), -1);
 		assert_true(l.asked <= 2); /* the last record, to find the next; not the whole log */
 		fill(&l, round * 3);
 		put_all(ix, &l, was);
@@ -731,7 +731,7 @@ static void a_store_that_was_run_without_index_gets_one(void **state)
 	struct index_opt o = small(*state, &l);
 	fill(&l, 9000);
 	struct index *ix = open_ok(&o, &l);
-	assert_int_equal(index_behind(ix), 0);
+	assert_true(index_behind(ix) >= 0 && index_behind(ix) < 9000 * 100);
 	/* Puts go on meanwhile, and help. */
 	size_t was = l.n;
 	fill(&l, 100);
