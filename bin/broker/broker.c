@@ -106,7 +106,7 @@ static void on_closed(struct conn *c, int why)
 	struct broker *b = conn_public(c)->owner;
 
 	broker_conn_closed(b, c, why);
-	if (b->main && server_conns(b->main) <= 1) /* this one counts still */
+	if (!b->leaving && server_conns(b->main) == 0)
 		watch_idle(b);
 }
 

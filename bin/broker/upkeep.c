@@ -12,7 +12,7 @@
 
 #define LOG_MODULE "upkeep"
 
-enum { TEND_MS = 100, TEND_SOON_MS = 1 };
+enum { TEND_MS = 200, TEND_SOON_MS = 1 };
 
 struct upkeep {
 	struct broker *b;
