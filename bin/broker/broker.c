@@ -202,6 +202,7 @@ static int open_store(struct broker *b, struct mq_error *e)
 	o.disk_warning = c->diskSpaceWarningLevelRatio;
 	o.clean_forcibly = c->cleanFileForciblyEnable;
 	o.delay_levels = c->messageDelayLevel;
+	o.memory_ratio = c->accessMessageInMemoryMaxRatio;
 	rc = mqstore_open(&b->store, &o, e);
 	if (rc == MQ_EBUSY)
 		err_set(e, rc, "store '%s' is in use by another broker; stop that one, or give this one another storePathRootDir",
