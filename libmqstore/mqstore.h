@@ -228,6 +228,10 @@ MQ_API int mqstore_walk(struct mqstore *s, int64_t off, mqstore_walk_cb *cb, voi
  * With `force` segments past their time go at any hour.  Call every 10 s. */
 MQ_API int mqstore_trim(struct mqstore *s, int64_t now_ms, bool force, struct mq_error *err);
 
+/* Other limits from now on: max_total_bytes, min_free_bytes, reserved_hours, delete_when, disk_*, clean_forcibly of opt; the rest
+ * of it is not looked at.  They are felt with the next mqstore_trim(). */
+MQ_API void mqstore_retention(struct mqstore *s, const struct mqstore_opt *opt);
+
 /* Remove consume queues whose last entry lies below the log's start (not those of system topics). */
 MQ_API int mqstore_clean_queues(struct mqstore *s, struct mq_error *err);
 

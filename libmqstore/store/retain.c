@@ -261,3 +261,15 @@ int mqstore_delete_topic(struct mqstore *s, struct mq_str name, struct mq_error 
 	}
 	return rc < 0 ? err_sys(err, rc, "remove queues of topic '%s'", t->name) : 0;
 }
+
+void mqstore_retention(struct mqstore *s, const struct mqstore_opt *o)
+{
+	s->opt.max_total_bytes = o->max_total_bytes;
+	s->opt.min_free_bytes = o->min_free_bytes;
+	s->opt.reserved_hours = o->reserved_hours;
+	memcpy(s->opt.delete_when, o->delete_when, sizeof s->opt.delete_when);
+	s->opt.disk_max_used = o->disk_max_used;
+	s->opt.disk_clean_forcibly = o->disk_clean_forcibly;
+	s->opt.disk_warning = o->disk_warning;
+	s->opt.clean_forcibly = o->clean_forcibly;
+}
