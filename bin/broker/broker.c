@@ -123,6 +123,20 @@ static int on_vip_request(struct conn *c, struct frame *f)
 static const struct conn_ops main_ops = { .request = on_request, .opened = on_opened, .closed = on_closed };
 static const struct conn_ops vip_ops = { .request = on_vip_request, .opened = on_opened, .closed = on_closed };
 
+/* ---- The store's options ------------------------------------------------------------------------------------------------- */
+
+static void retention(const struct broker_conf *c, struct mqstore_opt *o)
+{
+	o->max_total_bytes = c->maxStoreBytes;
+	o->min_free_bytes = c->minFreeBytes;
+	o->reserved_hours = c->fileReservedTime;
+	snprintf(o->delete_when, sizeof o->delete_when, "%s", c->deleteWhen);
+	o->disk_max_used = c->diskMaxUsedSpaceRatio;
+	o->disk_clean_forcibly = c->diskSpaceCleanForciblyRatio;
+	o->disk_warning = c->diskSpaceWarningLevelRatio;
+	o->clean_forcibly = c->cleanFileForciblyEnable;
+}
+
 /* ---- Configuration ------------------------------------------------------------------------------------------------------- */
 
 static void make_send_props(struct broker *b)
@@ -135,6 +149,11 @@ static void make_send_props(struct broker *b)
 
 void broker_conf_changed(struct broker *b, int32_t perm_before)
 {
+	struct mqstore_opt o;
+
+	mqstore_defaults(&o);
+	retention(b->conf, &o);
+	mqstore_retention(b->store, &o);
 	log_max = b->conf->logLevel;
 	make_send_props(b);
 	register_reload(b->reg);
@@ -193,14 +212,7 @@ static int open_store(struct broker *b, struct mq_error *e)
 	o.index_safe = c->messageIndexSafe;
 	o.check_crc = c->checkCRCOnRecover;
 	o.max_body_bytes = (int32_t)c->maxMessageSize;
-	o.max_total_bytes = c->maxStoreBytes;
-	o.min_free_bytes = c->minFreeBytes;
-	o.reserved_hours = c->fileReservedTime;
-	snprintf(o.delete_when, sizeof o.delete_when, "%s", c->deleteWhen);
-	o.disk_max_used = c->diskMaxUsedSpaceRatio;
-	o.disk_clean_forcibly = c->diskSpaceCleanForciblyRatio;
-	o.disk_warning = c->diskSpaceWarningLevelRatio;
-	o.clean_forcibly = c->cleanFileForciblyEnable;
+	retention(c, &o);
 	o.delay_levels = c->messageDelayLevel;
 	o.memory_ratio = c->accessMessageInMemoryMaxRatio;
 	rc = mqstore_open(&b->store, &o, e);

@@ -3,6 +3,7 @@
  *
  *      K(type, key, default, min, max, flags, help)
  *   type: str i32 i64 boolean size, or an enum of BROKER_ENUMS;  default: as text.
+ *   CONF_RUNTIME: felt at once; 0: with the next start; CONF_FIXED: never over the wire.
  *   CONF_IGNORED: a key of the peer that stands for something that is not there here (thread pools, Java heap tricks) or that
  *   belongs to a feature which this broker does not offer; it is accepted and shown, and changes nothing. */
 #ifndef BROKER_BROKER_CONF_H
@@ -19,14 +20,14 @@ enum { FLUSH_ASYNC, FLUSH_SYNC };
 enum { ROLE_ASYNC_MASTER, ROLE_SYNC_MASTER, ROLE_SLAVE };
 
 #define BROKER_CONF_IDENTITY(K) \
-	K(str, brokerName, "", 0, 0, CONF_FIXED, "name that the replicas of one broker share; empty: this host's") \
-	K(str, brokerClusterName, "DefaultCluster", 0, 0, CONF_FIXED, "cluster that the broker belongs to") \
-	K(i64, brokerId, "0", 0, INT64_MAX, CONF_FIXED, "0: the master; others are slaves") \
-	K(str, brokerIP1, "", 0, 0, CONF_FIXED, "address told to clients, part of message ids; empty: the first of this machine") \
-	K(str, brokerIP2, "", 0, 0, CONF_FIXED, "address told to slaves; empty: brokerIP1") \
+	K(str, brokerName, "", 0, 0, 0, "name that the replicas of one broker share; empty: this host's") \
+	K(str, brokerClusterName, "DefaultCluster", 0, 0, 0, "cluster that the broker belongs to") \
+	K(i64, brokerId, "0", 0, INT64_MAX, 0, "0: the master; others are slaves") \
+	K(str, brokerIP1, "", 0, 0, 0, "address told to clients, part of message ids; empty: the first of this machine") \
+	K(str, brokerIP2, "", 0, 0, 0, "address told to slaves; empty: brokerIP1") \
 	K(str, bindAddress, "0.0.0.0", 0, 0, CONF_FIXED, "address to listen on") \
-	K(i32, listenPort, "10911", 0, 65535, CONF_FIXED, "port; the fast port is two below; 0: any free port") \
-	K(i32, haListenPort, "0", 0, 65535, CONF_FIXED, "port for slaves; 0: listenPort + 1") \
+	K(i32, listenPort, "10911", 0, 65535, 0, "port; the fast port is two below; 0: any free port") \
+	K(i32, haListenPort, "0", 0, 65535, 0, "port for slaves; 0: listenPort + 1") \
 	K(str, namesrvAddr, "", 0, 0, CONF_RUNTIME, "name servers, host:port[;host:port...]") \
 	K(boolean, fetchNamesrvAddrByAddressServer, "false", 0, 0, CONF_RUNTIME, "ask an http address server for namesrvAddr") \
 	K(str, rmqAddressServerDomain, "jmenv.tbsite.net", 0, 0, CONF_RUNTIME, "host, or host:port, of the address server") \
@@ -39,31 +40,31 @@ enum { ROLE_ASYNC_MASTER, ROLE_SYNC_MASTER, ROLE_SLAVE };
 	K(boolean, compressedRegister, "false", 0, 0, CONF_IGNORED, "broken in the peer; plain bodies are sent") \
 	K(str, regionId, "DefaultRegion", 0, 0, CONF_RUNTIME, "property MSG_REGION of every message") \
 	K(i32, brokerPermission, "6", 0, 7, CONF_RUNTIME, "4 read + 2 write, for all topics") \
-	K(enum_broker_role, brokerRole, "ASYNC_MASTER", 0, 0, CONF_FIXED, "ASYNC_MASTER, SYNC_MASTER or SLAVE") \
-	K(i32, serverChannelMaxIdleTimeSeconds, "120", 0, INT32_MAX, CONF_FIXED, "close a connection without traffic after; 0: never") \
-	K(i32, serverSocketBacklog, "1024", 1, 65535, CONF_FIXED, "connections that may wait to be accepted")
+	K(enum_broker_role, brokerRole, "ASYNC_MASTER", 0, 0, 0, "ASYNC_MASTER, SYNC_MASTER or SLAVE") \
+	K(i32, serverChannelMaxIdleTimeSeconds, "120", 0, INT32_MAX, 0, "close a connection without traffic after; 0: never") \
+	K(i32, serverSocketBacklog, "1024", 1, 65535, 0, "connections that may wait to be accepted")
 
 #define BROKER_CONF_TOPICS(K) \
 	K(boolean, autoCreateTopicEnable, "true", 0, 0, CONF_RUNTIME, "make an unknown topic when a message comes for it") \
 	K(i32, defaultTopicQueueNums, "8", 1, 65535, CONF_RUNTIME, "queues of TBW102: at most so many has a topic made by a send") \
-	K(boolean, clusterTopicEnable, "true", 0, 0, CONF_FIXED, "topic with the cluster's name can be read and written") \
-	K(boolean, brokerTopicEnable, "true", 0, 0, CONF_FIXED, "topic with the broker's name can be read and written") \
+	K(boolean, clusterTopicEnable, "true", 0, 0, 0, "topic with the cluster's name can be read and written") \
+	K(boolean, brokerTopicEnable, "true", 0, 0, 0, "topic with the broker's name can be read and written") \
 	K(boolean, autoCreateSubscriptionGroup, "true", 0, 0, CONF_RUNTIME, "make an unknown group when it is first named") \
-	K(boolean, traceTopicEnable, "false", 0, 0, CONF_FIXED, "make the topic for message traces at start") \
-	K(str, msgTraceTopicName, "RMQ_SYS_TRACE_TOPIC", 0, 0, CONF_FIXED, "that topic") \
+	K(boolean, traceTopicEnable, "false", 0, 0, 0, "make the topic for message traces at start") \
+	K(str, msgTraceTopicName, "RMQ_SYS_TRACE_TOPIC", 0, 0, 0, "that topic") \
 	K(boolean, traceOn, "true", 0, 0, CONF_RUNTIME, "tell clients to trace: property TRACE_ON") \
 	K(boolean, validateSystemTopicWhenUpdateTopic, "true", 0, 0, CONF_RUNTIME, "refuse to change topics of the system") \
 	K(boolean, enableMixedMessageType, "false", 0, 0, CONF_RUNTIME, "allow topics of message.type MIXED") \
-	K(i32, reviveQueueNum, "8", 1, 65535, CONF_FIXED, "queues of the topic for un-acked pops") \
+	K(i32, reviveQueueNum, "8", 1, 65535, 0, "queues of the topic for un-acked pops") \
 	K(i64, startAcceptSendRequestTimeStamp, "0", 0, INT64_MAX, CONF_RUNTIME, "refuse sends before this time (Unix ms)") \
 	K(boolean, rejectTransactionMessage, "false", 0, 0, CONF_RUNTIME, "refuse transactional messages") \
-	K(boolean, timerWheelEnable, "false", 0, 0, CONF_FIXED, "messages for a given time; not offered yet") \
+	K(boolean, timerWheelEnable, "false", 0, 0, 0, "messages for a given time; not offered yet") \
 	K(boolean, rejectPullConsumerEnable, "false", 0, 0, CONF_RUNTIME, "refuse consumers that pull by themselves") \
 	K(boolean, litePullMessageEnable, "true", 0, 0, CONF_RUNTIME, "serve LITE_PULL_MESSAGE") \
 	K(boolean, notifyConsumerIdsChangedEnable, "true", 0, 0, CONF_RUNTIME, "tell the members when a group changes") \
 	K(i32, channelExpiredTimeout, "120000", 1000, INT32_MAX, CONF_RUNTIME, "ms without heartbeat after which a client is gone") \
 	K(i32, subscriptionExpiredTimeout, "600000", 1000, INT32_MAX, CONF_IGNORED, "subscriptions live as long as their group") \
-	K(boolean, enablePropertyFilter, "false", 0, 0, CONF_FIXED, "SQL92 filters; not offered yet") \
+	K(boolean, enablePropertyFilter, "false", 0, 0, 0, "SQL92 filters; not offered yet") \
 	K(boolean, useServerSideResetOffset, "true", 0, 0, CONF_RUNTIME, "a reset of offsets is done by the broker alone")
 
 #define BROKER_CONF_PULL(K) \
@@ -79,31 +80,32 @@ enum { ROLE_ASYNC_MASTER, ROLE_SYNC_MASTER, ROLE_SLAVE };
 #define BROKER_CONF_STORE(K) \
 	K(str, storePathRootDir, "", 0, 0, CONF_FIXED, "the store; empty: ~/store") \
 	K(str, storePathCommitLog, "", 0, 0, CONF_FIXED, "the log; empty: storePathRootDir/commitlog") \
-	K(size, mappedFileSizeCommitLog, "1073741824", 4096, INT32_MAX, CONF_FIXED, "bytes of a log segment") \
-	K(size, mappedFileSizeConsumeQueue, "6000000", 20, INT32_MAX, CONF_FIXED, "bytes of a consume queue's segment") \
-	K(i32, maxHashSlotNum, "5000000", 1, INT32_MAX / 8, CONF_FIXED, "slots of an index file") \
-	K(i32, maxIndexNum, "20000000", 2, INT32_MAX / 24, CONF_FIXED, "entries of an index file") \
-	K(boolean, messageIndexEnable, "true", 0, 0, CONF_FIXED, "index messages by key") \
-	K(boolean, messageIndexSafe, "false", 0, 0, CONF_FIXED, "trust the index after a crash only as far as the checkpoint says") \
-	K(boolean, checkCRCOnRecover, "true", 0, 0, CONF_FIXED, "check every body when a store is recovered") \
-	K(size, maxMessageSize, "4194304", 1, 15728640, CONF_FIXED, "bytes of a message's body") \
-	K(enum_flush_disk_type, flushDiskType, "ASYNC_FLUSH", 0, 0, CONF_FIXED, "SYNC_FLUSH: answer a send when it is on the disk") \
+	K(size, mappedFileSizeCommitLog, "1073741824", 4096, INT32_MAX, 0, "bytes of a log segment") \
+	K(size, mappedFileSizeConsumeQueue, "6000000", 20, INT32_MAX, 0, "bytes of a consume queue's segment") \
+	K(i32, maxHashSlotNum, "5000000", 1, INT32_MAX / 8, 0, "slots of an index file") \
+	K(i32, maxIndexNum, "20000000", 2, INT32_MAX / 24, 0, "entries of an index file") \
+	K(boolean, messageIndexEnable, "true", 0, 0, 0, "index messages by key") \
+	K(boolean, messageIndexSafe, "false", 0, 0, 0, "trust the index after a crash only as far as the checkpoint says") \
+	K(boolean, checkCRCOnRecover, "true", 0, 0, 0, "check every body when a store is recovered") \
+	K(size, maxMessageSize, "4194304", 1, 15728640, 0, "bytes of a message's body") \
+	K(enum_flush_disk_type, flushDiskType, "ASYNC_FLUSH", 0, 0, 0, "SYNC_FLUSH: answer a send when it is on the disk") \
 	K(i32, flushIntervalCommitLog, "500", 1, INT32_MAX, CONF_RUNTIME, "ms between flushes of the log (ASYNC_FLUSH)") \
 	K(i32, flushIntervalConsumeQueue, "1000", 1, INT32_MAX, CONF_RUNTIME, "ms between flushes of queues, index and checkpoint") \
 	K(i32, syncFlushTimeout, "5000", 1, INT32_MAX, CONF_RUNTIME, "ms after which a send that is not on the disk gets code 10") \
 	K(i32, flushConsumerOffsetInterval, "5000", 10, INT32_MAX, CONF_RUNTIME, "ms between saves of the groups' offsets") \
-	K(str, deleteWhen, "04", 0, 0, CONF_FIXED, "hours at which old segments go, such as 04;16") \
-	K(i32, fileReservedTime, "72", 0, INT32_MAX, CONF_FIXED, "hours that a segment is kept") \
-	K(i32, diskMaxUsedSpaceRatio, "75", 10, 95, CONF_FIXED, "percent of the disk above which old segments go at any hour") \
-	K(i32, diskSpaceCleanForciblyRatio, "85", 30, 100, CONF_FIXED, "percent above which segments go before their time") \
-	K(i32, diskSpaceWarningLevelRatio, "90", 35, 100, CONF_FIXED, "percent above which sends are refused") \
-	K(boolean, cleanFileForciblyEnable, "true", 0, 0, CONF_FIXED, "allow diskSpaceCleanForciblyRatio") \
+	K(str, deleteWhen, "04", 0, 0, CONF_RUNTIME, "hours at which old segments go, such as 04;16") \
+	K(i32, fileReservedTime, "72", 0, INT32_MAX, CONF_RUNTIME, "hours that a segment is kept") \
+	K(i32, diskMaxUsedSpaceRatio, "75", 10, 95, CONF_RUNTIME, "percent of the disk above which old segments go at any hour") \
+	K(i32, diskSpaceCleanForciblyRatio, "85", 30, 100, CONF_RUNTIME, "percent above which segments go before their time") \
+	K(i32, diskSpaceWarningLevelRatio, "90", 35, 100, CONF_RUNTIME, "percent above which sends are refused") \
+	K(boolean, cleanFileForciblyEnable, "true", 0, 0, CONF_RUNTIME, "allow diskSpaceCleanForciblyRatio") \
 	K(i32, cleanResourceInterval, "10000", 100, INT32_MAX, CONF_RUNTIME, "ms between rounds of removing old segments") \
-	K(size, maxStoreBytes, "0", 0, INT64_MAX, CONF_FIXED, "bytes of log to keep; 0: no limit (our own key)") \
-	K(size, minFreeBytes, "0", 0, INT64_MAX, CONF_FIXED, "free bytes below which sends are refused; 0: by ratio (our own key)") \
-	K(boolean, adoptSegmentSizes, "true", 0, 0, CONF_FIXED, "take segment sizes from the files that exist (our own key)") \
-	K(str, messageDelayLevel, "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h", 0, 0, CONF_FIXED, "delay levels") \
+	K(size, maxStoreBytes, "0", 0, INT64_MAX, CONF_RUNTIME, "bytes of log to keep; 0: no limit (our own key)") \
+	K(size, minFreeBytes, "0", 0, INT64_MAX, CONF_RUNTIME, "free bytes below which sends are refused; 0: by ratio (our own key)") \
+	K(boolean, adoptSegmentSizes, "true", 0, 0, 0, "take segment sizes from the files that exist (our own key)") \
+	K(str, messageDelayLevel, "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h", 0, 0, 0, "delay levels") \
 	K(i32, consumerOffsetUpdateVersionStep, "500", 1, INT32_MAX, CONF_RUNTIME, "commits per new version of the offset table") \
+	K(str, rocketmqHome, "", 0, 0, CONF_FIXED | CONF_IGNORED, "the peer's home directory") \
 	K(enum_log_level, logLevel, "info", 0, 0, CONF_RUNTIME, "error, warn, info, debug, trace (our own key)")
 
 /* The peer's keys that change nothing here.  X(key, default) */
@@ -185,7 +187,7 @@ enum { ROLE_ASYNC_MASTER, ROLE_SYNC_MASTER, ROLE_SLAVE };
 	X(pullBatchMaxMessageCount, "160") X(putMsgIndexHightWater, "600000") X(flushConsumerOffsetHistoryInterval, "60000") \
 	X(highSpeedMode, "false") X(maxTopicLength, "255") X(dispatchFromSenderThread, "false") X(dispatchCqThreads, "10") \
 	X(dispatchCqCacheNum, "4096") X(enableAsyncReput, "true") X(wakeCommitWhenPutMessage, "true") \
-	X(wakeFlushWhenPutMessage, "true") X(putMessageTimeout, "8000") X(maxSlaveResendLength, "268435456") X(rocketmqHome, "")
+	X(wakeFlushWhenPutMessage, "true") X(putMessageTimeout, "8000") X(maxSlaveResendLength, "268435456")
 
 #define BROKER_CONF_C_str char *
 #define BROKER_CONF_C_i32 int32_t
