@@ -2,6 +2,7 @@
  * reading changes nothing, not even a time stamp. */
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/sys.h"
 #include "golden_store.h"
 #include "tempdir.h"
 #include <mqstore.h>
@@ -295,6 +296,30 @@ static void opening_for_writing_and_closing_loses_nothing(void **state)
 	assert_int_equal(tempdir_remove(&dir), 0);
 }
 
+/* The log alone is the truth: queues and index are made from it again. */
+static void what_is_derived_may_be_removed(void **state)
+{
+	void *dir;
+	struct mqstore_opt o;
+	assert_int_equal(tempdir_make(&dir), 0);
+	golden = "clean";
+	char *store = golden_store(dir, golden), *queues = mem_printf("%s/consumequeue", store), *index = mem_printf("%s/index", store);
+	json_t *manifest = golden_manifest(golden);
+	for (int what = 0; what < 3; what++) {
+		if (what != 1)
+			assert_int_equal(sys_remove_tree(queues), 0);
+		if (what != 0)
+			assert_int_equal(sys_remove_tree(index), 0);
+		options(&o, store);
+		struct mqstore *s = open_ok(&o);
+		check_all(s, manifest, false);
+		assert_int_equal(mqstore_close(s, NULL), 0);
+	}
+	json_decref(manifest);
+	free(store), free(queues), free(index);
+	assert_int_equal(tempdir_remove(&dir), 0);
+}
+
 int main(void)
 {
 	static struct CMUnitTest tests[32];
@@ -305,6 +330,7 @@ int main(void)
 		tests[n++] = (struct CMUnitTest){ mem_printf("opening for writing and closing loses nothing: %s", *g),
 						  opening_for_writing_and_closing_loses_nothing, NULL, NULL, (void *)(uintptr_t)*g };
 	}
+	tests[n++] = (struct CMUnitTest){ mem_printf("what is derived may be removed"), what_is_derived_may_be_removed, NULL, NULL, NULL };
 	int failed = _cmocka_run_group_tests("offline", tests, n, NULL, NULL);
 	while (n > 0)
 		free((void *)(uintptr_t)tests[--n].name);
