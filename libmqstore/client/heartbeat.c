@@ -81,6 +81,8 @@ static bool have_members(const struct mqclient *c)
 
 /* ---- Saying it ------------------------------------------------------------------------------------------------------- */
 
+static void beat(struct link *l);
+
 static void on_beat(void *arg, int rc, struct frame *f)
 {
 	struct link *l = arg;
@@ -99,6 +101,8 @@ static void on_beat(void *arg, int rc, struct frame *f)
 	} else {
 		client_log(c, 2, "heartbeat to %s: %s", l->addr, mq_strerror(rc));
 	}
+	if (l->beat_again && !c->closing)
+		beat(l);
 	if (c->beats_open == 0)
 		consume_beat_done(c);
 }
@@ -108,6 +112,8 @@ static void beat(struct link *l)
 	struct mqclient *c = l->c;
 	struct frame_out o;
 
+	/* What is on its way may say less than we want to say now. */
+	l->beat_again = l->beating;
 	/* Dialling greets by itself. */
 	if (l->beating || link_connect(l, NULL) < 0 || l->beating)
 		return;

@@ -15,6 +15,7 @@ struct link {
 	bool is_broker;                 /* heartbeats go here */
 	bool known;                     /* a heartbeat was answered on this connection */
 	bool beating;                   /* a heartbeat is on its way */
+	bool beat_again;                /* and another is wanted after it */
 	int fails;                      /* in a row */
 	int64_t opened_ms;
 	int64_t opened_read;            /* last_read_ms of the connection at that time */

@@ -422,6 +422,49 @@ static void right_answer(struct fake *f, struct conn *c, struct frame *in)
 	}
 }
 
+struct later {
+	uv_timer_t timer;
+	struct fake *f;
+	struct conn *conn;
+	struct buf bytes;
+};
+
+static void on_later_closed(uv_handle_t *h)
+{
+	struct later *l = h->data;
+
+	l->f->nlater--;
+	free(l);
+}
+
+static void on_later(uv_timer_t *t)
+{
+	struct later *l = t->data;
+
+	buf_str(conn_out(l->conn), buf_view(&l->bytes));
+	conn_kick(l->conn);
+	conn_unref(l->conn);
+	buf_free(&l->bytes);
+	uv_close((uv_handle_t *)t, on_later_closed);
+}
+
+/* Take back what was written behind `from`, to write it later. */
+static void delay_answer(struct fake *f, struct conn *c, size_t from, int ms)
+{
+	struct buf *out = conn_out(c);
+	struct later *l = mem_alloc(sizeof *l);
+
+	l->f = f;
+	l->conn = c;
+	conn_ref(c);
+	buf_put(&l->bytes, out->p + from, out->n - from);
+	out->n = from;
+	f->nlater++;
+	uv_timer_init(f->loop, &l->timer);
+	l->timer.data = l;
+	uv_timer_start(&l->timer, on_later, (uint64_t)ms, 0);
+}
+
 static int on_request(struct conn *c, struct frame *in)
 {
 	struct fake *f = conn_public(c)->owner;
@@ -461,7 +504,10 @@ static int on_request(struct conn *c, struct frame *in)
 			return 0;
 		}
 	}
+	from = conn_out(c)->n;
 	right_answer(f, c, in);
+	if (f->delay_ms[at])
+		delay_answer(f, c, from, f->delay_ms[at]);
 	return 0;
 }
 
@@ -598,6 +644,8 @@ void fake_free(struct fake *f)
 {
 	if (f->server)
 		fake_stop(f);
+	while (f->nlater)
+		uv_run(f->loop, UV_RUN_ONCE);
 	for (int i = 0; i < FAKE_CODES; i++) {
 		buf_free(&f->last[i]);
 		buf_free(&f->last_body[i]);

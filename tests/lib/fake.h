@@ -73,6 +73,8 @@ struct fake {
 	int nknown;
 	struct fake_parked *parked;
 	int64_t log_off;
+	int delay_ms[FAKE_CODES];   /* answers to this code come so much later */
+	int nlater;                 /* answers that are to come */
 	int unknown_pulls;          /* pulls of members that sent no heartbeat on their connection */
 };
 

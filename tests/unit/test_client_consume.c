@@ -438,6 +438,26 @@ static void a_member_says_so_before_it_pulls_and_goes_on_where_the_group_stands(
 	assert_int_equal(w->a->nknown, 0);
 }
 
+/* A heartbeat goes out with the first route; what it lacks has to follow, or the member waits for the next one. */
+static void topics_that_are_found_late_do_not_delay_the_start(void **state)
+{
+	struct world *w = *state;
+	struct mq_str topics[] = { MQ_STR("t"), MQ_STR("t2") };
+	struct mqclient_consume_opt opt = { .group = "g", .topics = topics, .ntopics = 2, .start = MQCLIENT_BEGIN };
+	struct mqclient_consumer *other;
+	struct mqclient_consume_opt first = { .group = "first", .topics = topics, .ntopics = 1, .start = MQCLIENT_BEGIN };
+
+	fake_topic(w->a, "t2", 1);
+	put(w, 0, 0, 10);
+	w->a->delay_ms[REQ_HEART_BEAT] = 30;
+	/* The heartbeat of the first group is on its way when the second one wants to be in it. */
+	assert_int_equal(mqclient_consume(w->c, &other, &first, &ops, w, &w->e), 0);
+	fake_run(&w->loop, 10);
+	consume(w, &opt);
+	wanted = 20;
+	assert_true(fake_until(&w->loop, got_enough, w, 2000));
+}
+
 static void a_new_group_starts_as_told_and_its_place_is_stored(void **state)
 {
 	struct world *w = *state;
@@ -972,6 +992,7 @@ int main(void)
 		T(compressed_and_damaged_messages),
 		T(pausing_holds_messages_and_loses_none),
 		T(a_member_says_so_before_it_pulls_and_goes_on_where_the_group_stands),
+		T(topics_that_are_found_late_do_not_delay_the_start),
 		T(a_new_group_starts_as_told_and_its_place_is_stored),
 		T(only_what_is_settled_in_order_is_committed),
 		T(three_taken_of_many_move_the_group_by_three),
