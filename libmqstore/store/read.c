@@ -74,8 +74,22 @@ static bool full(const struct reading *r, const struct mqstore_entry *e)
 	return r->res->n >= messages || r->res->n >= MQSTORE_GET_MAX || r->res->bytes + e->size > bytes;
 }
 
+/* A copy of the entry behind it stands for a message that is lost.  `behind` is that entry, or NULL at the end of a file. */
+static bool is_copy(struct mqstore_queue *q, int64_t off, const struct mqstore_entry *e, const uint8_t *behind, const uint8_t *record)
+{
+	int64_t n;
+
+	if (!behind) {
+		/* The next file is asked only when the record says that it belongs elsewhere. */
+		if (q->topic->lmq || message_queue_off(record) == off)
+			return false;
+		behind = cqueue_entries(q, off + 1, &n);
+	}
+	return behind && be64(behind) == (uint64_t)e->log_off;
+}
+
 /* Take or leave one entry. */
-static void consider(struct reading *r, const struct mqstore_entry *e)
+static void consider(struct reading *r, struct mqstore_queue *q, int64_t off, const struct mqstore_entry *e, const uint8_t *behind)
 {
 	struct mqstore_result *res = r->res;
 	mqstore_filter_cb *filter = r->opt->filter;
@@ -99,6 +113,8 @@ static void consider(struct reading *r, const struct mqstore_entry *e)
 		}
 		return;
 	}
+	if (is_copy(q, off, e, behind, p))
+		return;
 	record = (struct mq_str){ (const char *)p, (size_t)e->size };
 	if (filter && tags < INT32_MIN) {
 		tags = plain_tags(tags, p, e->size);
@@ -127,13 +143,9 @@ static void read_entries(struct reading *r, struct mqstore_queue *q, int64_t off
 		if (full(r, &e))
 			break;
 		r->res->next_off = off + i + 1;
-		/* A copy of the entry behind it stands for a message that is lost. */
-		if (i + 1 < n && be64(p + CQ_ENTRY) == (uint64_t)e.log_off)
-			continue;
-		consider(r, &e);
+		r->res->far_behind = r->s->log.max - e.log_off > r->s->memory_bytes;
+		consider(r, q, off + i, &e, i + 1 < n ? p + CQ_ENTRY : NULL);
 	}
-	cqueue_read(p - CQ_ENTRY, &e);
-	r->res->far_behind = r->s->log.max - e.log_off > r->s->memory_bytes;
 }
 
 int mqstore_get(struct mqstore *s, struct mqstore_queue *q, int64_t off, const struct mqstore_get_opt *opt,
