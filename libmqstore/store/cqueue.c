@@ -392,7 +392,9 @@ int cqueue_room_slow(struct mqstore_queue *q, int64_t n)
 		q->room = 0;
 	}
 	/* The file may be there already: made for an append that was then mostly in the file before it. */
-	if (!q->tail.p && q->pos == start)
+	if (!q->tail.p && q->old.p && q->old.start == start)
+		cqueues_move(q->all, &q->old, &q->tail);
+	else if (!q->tail.p && q->pos == start)
 		rc = make_file(q, start, to, &q->tail);
 	else
 		rc = map_file(q, &q->tail, start);
@@ -402,10 +404,14 @@ int cqueue_room_slow(struct mqstore_queue *q, int64_t n)
 		return rc;
 	q->tail.used = true;
 	q->room = q->reserved < start + fb ? q->reserved : start + fb;
-	/* The rest of what is asked for lies in files to come. */
+	/* The rest of what is asked for lies in files to come; the first of them is mapped, so that going on there cannot fail. */
 	for (start += fb; start < end && rc == 0; start += fb) {
+		bool next = q->tail.start + fb == start;
+
+		if (next && q->old.p && q->old.start != start)
+			cqueues_unmap(q->all, &q->old);
 		to = end < start + fb ? end : start + fb;
-		rc = make_file(q, start, to, NULL);
+		rc = make_file(q, start, to, next && !q->old.p ? &q->old : NULL);
 	}
 	return rc;
 }

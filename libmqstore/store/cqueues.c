@@ -25,13 +25,13 @@ void cqueues_unmap(struct cqueues *c, struct cqmap *m)
 	c->maps[m->at]->at = m->at;
 }
 
-/* One turn of the hand: the first map that was not used since the hand came by is unmapped. */
+/* One turn of the hand: the first map that was not used since the hand came by is unmapped; not those of the same queue. */
 static void evict(struct cqueues *c, const struct cqmap *but)
 {
 	for (uint32_t tries = 0; tries < 2 * c->maps_n + 1; tries++) {
 		struct cqmap *m = c->maps[c->hand++ % c->maps_n];
 
-		if (m == but)
+		if (but && m->q == but->q)
 			continue;
 		if (m->used) {
 			m->used = false;
@@ -51,6 +51,16 @@ void cqueues_mapped(struct cqueues *c, struct cqmap *m)
 	c->maps[c->maps_n++] = m;
 	if (c->maps_n > c->maps_max)
 		evict(c, m);
+}
+
+void cqueues_move(struct cqueues *c, struct cqmap *from, struct cqmap *to)
+{
+	to->p = from->p;
+	to->start = from->start;
+	to->at = from->at;
+	to->used = true;
+	c->maps[to->at] = to;
+	from->p = NULL;
 }
 
 void cqueues_shed(struct cqueues *c)

@@ -58,6 +58,8 @@ void cqueues_forget(struct cqueues *c, struct mqstore_queue *q);
 /* Note that m is mapped now, and unmap others when there are too many. */
 void cqueues_mapped(struct cqueues *c, struct cqmap *m);
 void cqueues_unmap(struct cqueues *c, struct cqmap *m);
+/* What `from` shows is shown by `to` (which is not mapped) from now on. */
+void cqueues_move(struct cqueues *c, struct cqmap *from, struct cqmap *to);
 /* Unmap half of all, for the system has no maps left. */
 void cqueues_shed(struct cqueues *c);
 

@@ -8,6 +8,7 @@
 static int calls, target, code;
 static enum fault_kind kind;
 static const char *name;
+static bool no_syncs;
 
 static bool fails(const char *what)
 {
@@ -25,9 +26,6 @@ WRAP(int, open, (const char *path, int flags, mode_t mode), (path, flags, mode))
 WRAP(ssize_t, pread, (int fd, void *p, size_t n, off_t off), (fd, p, n, off))
 WRAP(int, ftruncate, (int fd, off_t n), (fd, n))
 WRAP(int, fallocate, (int fd, off_t off, off_t n), (fd, off, n))
-WRAP(int, fdatasync, (int fd), (fd))
-WRAP(int, fsync, (int fd), (fd))
-WRAP(int, msync, (void *p, size_t n), (p, n))
 WRAP(int, rename, (const char *from, const char *to), (from, to))
 WRAP(int, link, (const char *from, const char *to), (from, to))
 WRAP(int, unlink, (const char *path), (path))
@@ -39,6 +37,10 @@ WRAP(int, mmap, (int fd, size_t n, bool write, void **p), (fd, n, write, p))
 WRAP(off_t, seek_data, (int fd, off_t off), (fd, off))
 WRAP(int, lock, (int fd), (fd))
 WRAP(int, statfs, (const char *path, int64_t *total, int64_t *avail, int64_t *unused), (path, total, avail, unused))
+
+static int fault_fdatasync(int fd) { return fails("fdatasync") ? -code : no_syncs ? 0 : sys_real.fdatasync(fd); }
+static int fault_fsync(int fd) { return fails("fsync") ? -code : no_syncs ? 0 : sys_real.fsync(fd); }
+static int fault_msync(void *p, size_t n) { return fails("msync") ? -code : no_syncs ? 0 : sys_real.msync(p, n); }
 
 static ssize_t fault_pwrite(int fd, const void *p, size_t n, off_t off)
 {
@@ -81,7 +83,24 @@ void fault_set(int nth, int error, enum fault_kind k)
 	};
 }
 
-void fault_off(void) { sys = sys_real; }
+static int no_sync(int fd) { return 0; }
+static int no_msync(void *p, size_t n) { return 0; }
+
+void fault_off(void)
+{
+	sys = sys_real;
+	if (no_syncs) {
+		sys.fdatasync = sys.fsync = no_sync;
+		sys.msync = no_msync;
+	}
+}
+
+void fault_without_syncs(void)
+{
+	no_syncs = true;
+	fault_off();
+}
+
 bool fault_fired(void) { return target && calls >= target; }
 int fault_calls(void) { return calls; }
 const char *fault_name(void) { return name ? name : "none"; }
