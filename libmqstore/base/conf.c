@@ -1,11 +1,11 @@
 /* conf.c: options of a program: a table of rows, the values' texts, and where each value goes.
  *
- * Knows types, ranges and names; the syntax of files is in props.c, what a key does is the program's. */
+ * Knows types, ranges and names; the syntax of files is in javaprops.c, what a key does is the program's. */
 #include "conf.h"
 #include "err.h"
 #include "log.h"
 #include "mem.h"
-#include "props.h"
+#include "javaprops.h"
 #include "str.h"
 #include "sys.h"
 
@@ -302,15 +302,15 @@ int conf_arg(struct conf *c, const char *arg, struct mq_error *e)
 int conf_file(struct conf *c, const char *path, struct mq_error *e)
 {
 	struct mq_error why;
-	struct props p;
+	struct javaprops p;
 	size_t n;
 	char *text;
 	int rc = sys_read_file(path, CONF_FILE_MAX, &text, &n);
 
 	if (rc < 0)
 		return err_sys(e, rc, "read '%s'", path);
-	p = props_of((struct mq_str){ text, n });
-	while (rc == 0 && props_next(&p)) {
+	p = javaprops_of((struct mq_str){ text, n });
+	while (rc == 0 && javaprops_next(&p)) {
 		rc = conf_set(c, buf_view(&p.key), buf_view(&p.value), &why);
 		if (rc == MQ_ENOTFOUND) {
 			log_warn("%s:%d: %s", path, p.line, why.text);
@@ -319,7 +319,7 @@ int conf_file(struct conf *c, const char *path, struct mq_error *e)
 			err_set(e, rc, "%s:%d: %s", path, p.line, why.text);
 		}
 	}
-	props_free(&p);
+	javaprops_free(&p);
 	free(text);
 	return rc;
 }
@@ -328,10 +328,10 @@ int conf_file(struct conf *c, const char *path, struct mq_error *e)
 int conf_update(struct conf *c, struct mq_str text, int *changed, struct mq_error *e)
 {
 	struct parsed *new = mem_alloc(c->n * sizeof(*new));
-	struct props p = props_of(text);
+	struct javaprops p = javaprops_of(text);
 	int rc = 0, count = 0;
 
-	while (rc == 0 && props_next(&p)) {
+	while (rc == 0 && javaprops_next(&p)) {
 		struct parsed v = { 0 };
 		size_t i = find(c, buf_view(&p.key));
 
@@ -347,7 +347,7 @@ int conf_update(struct conf *c, struct mq_str text, int *changed, struct mq_erro
 			new[i] = v;
 		}
 	}
-	props_free(&p);
+	javaprops_free(&p);
 	for (size_t i = 0; i < c->n; i++) {
 		if (rc < 0 || !new[i].text || strcmp(new[i].text, c->text[i]) == 0) {
 			free(new[i].text);
@@ -374,16 +374,16 @@ int conf_update(struct conf *c, struct mq_str text, int *changed, struct mq_erro
 /* The last entry of `key` in the text: the one that counts. */
 static bool last_entry(struct mq_str text, const char *key, size_t *start, size_t *end)
 {
-	struct props p = props_of(text);
+	struct javaprops p = javaprops_of(text);
 	bool found = false;
 
-	while (props_next(&p))
+	while (javaprops_next(&p))
 		if (str_is(buf_view(&p.key), key)) {
 			*start = p.start;
 			*end = p.end;
 			found = true;
 		}
-	props_free(&p);
+	javaprops_free(&p);
 	return found;
 }
 
@@ -408,13 +408,13 @@ int conf_save(struct conf *c, const char *path, struct mq_error *e)
 		next.n = 0;
 		if (last_entry(buf_view(&now), c->rows[i].key, &start, &end)) {
 			buf_put(&next, now.p, start);
-			props_put(&next, key, value);
+			javaprops_put(&next, key, value);
 			buf_put(&next, now.p + end, now.n - end);
 		} else {
 			buf_put(&next, now.p, now.n);
 			if (now.n && now.p[now.n - 1] != '\n')
 				buf_char(&next, '\n');
-			props_put(&next, key, value);
+			javaprops_put(&next, key, value);
 		}
 		now.n = 0;
 		buf_put(&now, next.p, next.n);

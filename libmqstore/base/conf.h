@@ -1,7 +1,8 @@
 /* conf.h: options of a program as a table: one row makes key, type, default, range, help, and where the value goes.
  *
- * Files are Java properties as the peer reads them (props.h); `-p key=value` uses the same rows.  Unknown keys are kept (a peer's key that has no meaning here is no error) and reported with the nearest known
- * key.  A value that does not parse is an error, not silently ignored as by the peer. */
+ * Files are Java properties as the peer reads them (javaprops.h); `-p key=value` uses the same rows.  Unknown keys are kept (a
+ * peer's key that has no meaning here is no error) and reported with the nearest known key.  A value that does not parse is an
+ * error, not silently ignored as by the peer. */
 #ifndef BASE_CONF_H
 #define BASE_CONF_H
 

@@ -1,6 +1,6 @@
 /* call.c: our own requests over a connection, matched with their answers by opaque.
  *
- * Each connection has a table with open addressing; opaques count up, so a lookup is one step.  A deadline per call stands in the
+ * Each connection has a table with open addressing by opaque.  A deadline per call stands in the
  * loop's heap.  Nothing is allocated per call once the table and the list of unused calls have grown. */
 #include "conn_private.h"
 #include "../base/mem.h"
@@ -48,16 +48,21 @@ void call_free_unused(struct net *n)
 
 /* ---- The table ------------------------------------------------------------------------------------------------------- */
 
-static uint32_t place_of(const struct conn *c, int32_t opaque)
+/* How far what lies at `at` is from where its opaque belongs.  Along a run of full slots nobody is farther from home than the one
+ * behind him would be in his place ("Robin Hood"): so a search ends early, also in one long run, which is what opaques that count
+ * up make of this table. */
+static uint32_t away(const struct conn *c, uint32_t at)
 {
-	return (uint32_t)opaque & (c->calls_cap - 1);
+	return (at - (uint32_t)c->calls[at]->opaque) & (c->calls_cap - 1);
 }
 
 static bool find(const struct conn *c, int32_t opaque, uint32_t *at)
 {
+	uint32_t mask = c->calls_cap - 1, d = 0;
+
 	if (!c->calls_n)
 		return false;
-	for (*at = place_of(c, opaque); c->calls[*at]; *at = (*at + 1) & (c->calls_cap - 1))
+	for (*at = (uint32_t)opaque & mask; c->calls[*at] && away(c, *at) >= d; *at = (*at + 1) & mask, d++)
 		if (c->calls[*at]->opaque == opaque)
 			return true;
 	return false;
@@ -65,10 +70,19 @@ static bool find(const struct conn *c, int32_t opaque, uint32_t *at)
 
 static void insert(struct conn *c, struct call *k)
 {
-	uint32_t at = place_of(c, k->opaque);
+	uint32_t mask = c->calls_cap - 1, at = (uint32_t)k->opaque & mask, d = 0;
 
-	while (c->calls[at])
-		at = (at + 1) & (c->calls_cap - 1);
+	for (; c->calls[at]; at = (at + 1) & mask, d++) {
+		uint32_t theirs = away(c, at);
+
+		if (theirs < d) {
+			struct call *other = c->calls[at];
+
+			c->calls[at] = k;
+			k = other;
+			d = theirs;
+		}
+	}
 	c->calls[at] = k;
 	c->calls_n++;
 }
@@ -87,21 +101,14 @@ static void grow(struct conn *c)
 	free(old);
 }
 
-/* Those behind move up, so that no search stops at the hole. */
+/* Those behind who are not at home move up, so that no search stops at the hole. */
 static struct call *take(struct conn *c, uint32_t at)
 {
 	struct call *k = c->calls[at];
-	uint32_t mask = c->calls_cap - 1, next = at;
+	uint32_t mask = c->calls_cap - 1, next = (at + 1) & mask;
 
-	for (;;) {
-		next = (next + 1) & mask;
-		if (!c->calls[next])
-			break;
-		if (((next - place_of(c, c->calls[next]->opaque)) & mask) >= ((next - at) & mask)) {
-			c->calls[at] = c->calls[next];
-			at = next;
-		}
-	}
+	for (; c->calls[next] && away(c, next) > 0; at = next, next = (next + 1) & mask)
+		c->calls[at] = c->calls[next];
 	c->calls[at] = NULL;
 	c->calls_n--;
 	deadline_clear(c->net, &k->deadline);

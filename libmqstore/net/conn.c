@@ -86,9 +86,25 @@ static void mark_dirty(struct conn *c)
 	TAILQ_INSERT_TAIL(&c->net->dirty, c, turn);
 }
 
+static void send_out(struct conn *c);
+
+/* Whoever writes to a peer that does not read comes by here, so here is the end of patience. */
+static bool too_much_unsent(struct conn *c)
+{
+	if (conn_unsent(c) <= CONN_OUT_MAX)
+		return false;
+	if (!c->blocked)
+		send_out(c);
+	if (conn_unsent(c) <= CONN_OUT_MAX)
+		return false;
+	log_warn("peer does not read: dropped peer=%s unsent=%zu", conn_name(c), conn_unsent(c));
+	conn_end(c, MQ_ETOOBIG);
+	return true;
+}
+
 struct buf *conn_out(struct conn *c)
 {
-	if (!conn_alive(c) || c->write_dead) {
+	if (!conn_alive(c) || c->write_dead || too_much_unsent(c)) {
 		c->net->nowhere.n = 0;
 		return &c->net->nowhere;
 	}
@@ -212,7 +228,7 @@ static void finish(struct conn *c)
 	if (c->shut)
 		return;
 	c->shut = true;
-	if (shutdown(c->fd, SHUT_WR) < 0)
+	if (c->eof || shutdown(c->fd, SHUT_WR) < 0)
 		conn_end(c, 0);
 }
 
@@ -334,10 +350,6 @@ static void send_out(struct conn *c)
 		buf_drop(&c->out, c->out_at);
 		c->out_at = 0;
 	}
-	if (conn_unsent(c) > CONN_OUT_MAX) {
-		log_warn("peer does not read: dropped peer=%s unsent=%zu", conn_name(c), conn_unsent(c));
-		conn_end(c, MQ_ETOOBIG);
-	}
 }
 
 static void on_poll(uv_poll_t *h, int status, int events);
@@ -348,7 +360,7 @@ static void update_interest(struct conn *c)
 
 	if (c->state != CONN_OPEN && c->state != CONN_FINISHING)
 		return;
-	rc = conn_wait(c, (c->paused ? 0 : UV_READABLE) | (c->blocked ? UV_WRITABLE : 0), on_poll);
+	rc = conn_wait(c, (c->paused || c->eof ? 0 : UV_READABLE) | (c->blocked ? UV_WRITABLE : 0), on_poll);
 	if (rc < 0)
 		conn_end(c, rc);
 }
@@ -402,13 +414,14 @@ static size_t handle_frames(struct conn *c, char *p, size_t n)
 			call_answered(c, f);
 		else if (c->ops->request && c->ops->request(c, f) != 0)
 			conn_end(c, MQ_EPROTO);
-		if (conn_unsent(c) >= CONN_FLUSH && c->state == CONN_OPEN) {
-			if (!c->blocked)
-				send_out(c);
-			if (conn_unsent(c) >= CONN_OUT_PAUSE) {
-				c->paused = true;
-				break;
-			}
+		if (conn_unsent(c) < CONN_FLUSH || c->state != CONN_OPEN)
+			continue;
+		if (!c->blocked)
+			send_out(c);
+		/* Only for what the peer asks of us: if its answers had to wait too, two that send a lot would wait for each other. */
+		if (conn_unsent(c) >= CONN_OUT_PAUSE && !(f->flag & FRAME_RESPONSE)) {
+			c->paused = true;
+			break;
 		}
 	}
 	return c->state == CONN_OPEN ? at : n;
@@ -433,6 +446,11 @@ static char *read_room(struct conn *c, bool *shared, size_t *room)
 {
 	size_t whole, more;
 
+	if (c->state == CONN_FINISHING) {
+		*shared = true;
+		*room = LOOP_READ;
+		return c->net->in;
+	}
 	*shared = c->in.n < CONN_STASH;
 	if (*shared) {
 		if (c->in.n)
@@ -441,11 +459,15 @@ static char *read_room(struct conn *c, bool *shared, size_t *room)
 		return c->net->in + c->in.n;
 	}
 	whole = (size_t)frame_length(c->in.p, c->in.n);
-	more = whole > c->in.n ? whole - c->in.n : LOOP_READ;
-	if (more > c->in.n && more > CONN_IN_KEEP)
-		more = c->in.n > CONN_IN_KEEP ? c->in.n : CONN_IN_KEEP;
-	*room = more;
-	return buf_room(&c->in, more);
+	if (c->in.cap - c->in.n < CONN_STASH && c->in.cap != whole) {
+		more = whole > c->in.n ? whole - c->in.n : LOOP_READ;
+		if (more > c->in.n && more > CONN_IN_KEEP)
+			more = c->in.n > CONN_IN_KEEP ? c->in.n : CONN_IN_KEEP;
+		c->in.cap = c->in.n + more;
+		c->in.p = mem_realloc(c->in.p, c->in.cap);
+	}
+	*room = c->in.cap - c->in.n;
+	return c->in.p + c->in.n;
 }
 
 static void keep_rest(struct conn *c, const char *rest, size_t n)
@@ -496,12 +518,11 @@ static bool read_some(struct conn *c)
 	}
 	if (n < 0 && errno == EAGAIN)
 		return false;
-	if (n < 0 || c->state == CONN_FINISHING || c->write_dead)
+	c->eof = true;
+	if (n < 0 || !conn_unsent(c))
 		conn_end(c, n < 0 && c->state == CONN_OPEN ? -errno : 0);
-	else if (conn_unsent(c))
-		conn_close_after_write(c); /* it may have closed only its half, and still read */
 	else
-		conn_end(c, 0);
+		conn_close_after_write(c); /* it may have closed only its half, and still read */
 	return false;
 }
 
@@ -525,7 +546,7 @@ static void on_poll(uv_poll_t *h, int status, int events)
 	}
 	if (events & UV_WRITABLE)
 		c->blocked = false;
-	if ((events & UV_READABLE) && !c->paused && c->state != CONN_DEAD)
+	if ((events & UV_READABLE) && !c->paused && !c->eof && c->state != CONN_DEAD)
 		read_some(c);
 	conn_flush(c);
 	conn_unref(c);

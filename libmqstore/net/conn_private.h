@@ -42,6 +42,7 @@ struct conn {
 	bool blocked;                   /* the socket takes no more: wait until it does */
 	bool paused;                    /* the peer does not read: nor do we */
 	bool write_dead;                /* the peer is gone for writing; what it sent before is still read */
+	bool eof;                       /* the peer has closed its half */
 	bool shut;                      /* FINISHING: our half is closed */
 	void (*drain)(struct conn *c);
 

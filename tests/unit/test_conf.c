@@ -1,7 +1,7 @@
 /* test_conf.c: options from files, arguments and updates; what is wrong is named; saving touches only what changed. */
 #include "base/conf.h"
 #include "base/log.h"
-#include "base/props.h"
+#include "base/javaprops.h"
 #include "base/str.h"
 #include "tempdir.h"
 
@@ -226,22 +226,22 @@ static void properties_round_trip(void **state)
 	for (int i = 0; i < 5000; i++) {
 		static const char *const bits[] = { " ", "=", ":", "#", "!", "\\", "\n", "\t", "\r", "a", "é", "😀", "\\u0041", "b" };
 		struct buf key = { 0 }, value = { 0 }, text = { 0 };
-		struct props p;
+		struct javaprops p;
 
 		for (int k = rand() % 5 + 1; k > 0; k--)
 			buf_cstr(&key, bits[rand() % 14]);
 		for (int k = rand() % 6; k > 0; k--)
 			buf_cstr(&value, bits[rand() % 14]);
-		props_put(&text, buf_view(&key), buf_view(&value));
+		javaprops_put(&text, buf_view(&key), buf_view(&value));
 		buf_cstr(&text, "next=1\n");
-		p = props_of(buf_view(&text));
-		assert_true(props_next(&p));
+		p = javaprops_of(buf_view(&text));
+		assert_true(javaprops_next(&p));
 		assert_true(str_eq(buf_view(&p.key), buf_view(&key)));
 		assert_true(str_eq(buf_view(&p.value), buf_view(&value)));
-		assert_true(props_next(&p));
+		assert_true(javaprops_next(&p));
 		assert_true(str_is(buf_view(&p.key), "next"));
-		assert_false(props_next(&p));
-		props_free(&p);
+		assert_false(javaprops_next(&p));
+		javaprops_free(&p);
 		buf_free(&key);
 		buf_free(&value);
 		buf_free(&text);

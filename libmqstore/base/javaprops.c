@@ -1,5 +1,5 @@
-/* props.c: Java properties, read entry by entry.  Knows the syntax and where each entry stands, not what a key means. */
-#include "props.h"
+/* javaprops.c: Java properties, read entry by entry.  Knows the syntax and where each entry stands, not what a key means. */
+#include "javaprops.h"
 #include "str.h"
 
 static bool blank(char c)
@@ -72,7 +72,7 @@ static size_t unescape(struct mq_str s, size_t i, struct buf *out)
 	return i + 1;
 }
 
-static struct mq_str natural_line(struct props *p)
+static struct mq_str natural_line(struct javaprops *p)
 {
 	const char *from = p->text.p + p->at;
 	size_t left = p->text.n - p->at;
@@ -101,7 +101,7 @@ static bool continues(struct mq_str line)
 
 /* One logical line: pieces are unescaped one after the other, which is the same as joining them first, since a backslash at the
  * end of a piece is not part of it. */
-bool props_next(struct props *p)
+bool javaprops_next(struct javaprops *p)
 {
 	struct mq_str piece = { NULL, 0 };
 	enum { KEY, GAP, VALUE } part = KEY;
@@ -157,7 +157,7 @@ bool props_next(struct props *p)
 	return true;
 }
 
-void props_free(struct props *p)
+void javaprops_free(struct javaprops *p)
 {
 	buf_free(&p->key);
 	buf_free(&p->value);
@@ -193,7 +193,7 @@ static void put_escaped(struct buf *b, struct mq_str s, bool key)
 	}
 }
 
-void props_put(struct buf *b, struct mq_str key, struct mq_str value)
+void javaprops_put(struct buf *b, struct mq_str key, struct mq_str value)
 {
 	put_escaped(b, key, true);
 	buf_char(b, '=');
