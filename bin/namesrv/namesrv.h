@@ -16,7 +16,9 @@ struct kv_table;
 struct namesrv_opt {
 	const struct namesrv_conf *conf;        /* borrowed; may change while we run */
 	struct conf *rows;                      /* what conf came from, borrowed; NULL: requests about the configuration are refused */
-	const char *conf_path;                  /* file that rows came from, read again on reload; NULL: none */
+	/* Reads the configuration anew, for namesrv_reload(); NULL: it cannot be. */
+	struct conf *(*load)(void *arg, struct namesrv_conf *c, struct mq_error *e);
+	void *load_arg;
 };
 
 /* Reads kvConfigPath (if it is not empty).  Expired brokers are looked for on the loop; that alone does not keep the loop alive.
@@ -33,7 +35,7 @@ void namesrv_closed(struct namesrv *ns, struct conn *c);
 /* Listen on conf's bindAddress and listenPort.  0 or a code with err. */
 int namesrv_listen(struct namesrv *ns, struct mq_error *err);
 int namesrv_port(const struct namesrv *ns);
-/* Read conf_path again; what may change while running is changed. */
+/* Read the configuration again; what may change while running is changed. */
 void namesrv_reload(struct namesrv *ns);
 /* Numbers of what is in the tables, to the log. */
 void namesrv_dump(struct namesrv *ns);

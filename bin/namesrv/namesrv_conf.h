@@ -68,6 +68,8 @@ struct namesrv_conf {
 struct conf *namesrv_conf_new(struct namesrv_conf *c);
 /* Fill in the paths that are empty; conf_path: of -c, or NULL.  0 or MQ_EINVAL. */
 int namesrv_conf_check(struct conf *rows, struct namesrv_conf *c, const char *conf_path, struct mq_error *e);
+/* Give `into` the values of `from` for all keys that may change while running; *changed counts. */
+int namesrv_conf_take(struct conf *into, const struct conf *from, int *changed, struct mq_error *e);
 /* No request may change this key: FIXED, or named in configBlackList. */
 bool namesrv_conf_locked(const struct conf *rows, const struct namesrv_conf *c, struct mq_str key);
 

@@ -1,0 +1,157 @@
+/* mq-namesrv.c: options, configuration, open, run, close. */
+#include "cli.h"
+#include "namesrv/namesrv.h"
+#include "serve.h"
+#include <base/err.h>
+#include <base/log.h>
+#include <base/mem.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char usage[] =
+	"usage: mq-namesrv [-c file] [-p key=value]... [--ready-fd n] [--print-config]\n"
+	"Tell clients which broker serves which topic.\n"
+	"\n"
+	"  -c, --config FILE        namesrv.conf\n"
+	"  -p, --property KEY=VALUE a key of it; wins over the file; may be repeated\n"
+	"      --print-config       print all keys with their values and end\n"
+	"      --ready-fd N         write the port and a newline to file descriptor N when ready\n"
+	"  -h, --help               print this and end\n"
+	"  -V, --version            print the version and end\n";
+
+enum { OPT_PRINT = 256, OPT_READY, GRACE_MS = 300 };
+
+static const struct option options[] = {
+	{ "config", required_argument, NULL, 'c' },
+	{ "property", required_argument, NULL, 'p' },
+	{ "print-config", no_argument, NULL, OPT_PRINT },
+	{ "ready-fd", required_argument, NULL, OPT_READY },
+	{ "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, 'V' },
+	{ NULL, 0, NULL, 0 },
+};
+
+/* Where the configuration comes from: kept, so that SIGHUP can go there again. */
+struct source {
+	const char *file;
+	char **property;
+	size_t nproperties;
+};
+
+static struct conf *load(void *arg, struct namesrv_conf *c, struct mq_error *e)
+{
+	struct source *s = arg;
+	struct conf *rows = namesrv_conf_new(c);
+	int rc = s->file ? conf_file(rows, s->file, e) : 0;
+
+	for (size_t i = 0; rc == 0 && i < s->nproperties; i++)
+		rc = conf_arg(rows, s->property[i], e);
+	if (rc == 0)
+		rc = namesrv_conf_check(rows, c, s->file, e);
+	if (rc == 0)
+		return rows;
+	conf_free(rows);
+	return NULL;
+}
+
+static void on_stopped(void *arg)
+{
+	serve_signals_close();
+}
+
+static void on_stop(void *arg)
+{
+	log_line(LOG_INFO, "namesrv", "stopping");
+	serve_stopping();
+	namesrv_stop(arg, GRACE_MS, on_stopped, NULL);
+}
+
+static void on_reload(void *arg)
+{
+	namesrv_reload(arg);
+}
+
+static void on_dump(void *arg)
+{
+	namesrv_dump(arg);
+}
+
+static int serve(struct source *s, struct conf *rows, struct namesrv_conf *c, int ready_fd)
+{
+	static const struct serve_ops ops = { .stop = on_stop, .reload = on_reload, .dump = on_dump };
+	struct namesrv_opt opt = { .conf = c, .rows = rows, .load = load, .load_arg = s };
+	struct mq_error e = { 0 };
+	struct namesrv *ns;
+	uv_loop_t loop;
+	int rc = uv_loop_init(&loop);
+
+	if (rc < 0)
+		cli_die(CLI_SYSTEM, "event loop: %s", mq_strerror(rc));
+	ns = namesrv_new(&loop, &opt, &e);
+	rc = ns ? namesrv_listen(ns, &e) : e.code;
+	if (rc == 0) {
+		serve_signals(&loop, &ops, ns);
+		log_line(LOG_INFO, "namesrv", "serving version=%s port=%d", MQ_VERSION, namesrv_port(ns));
+		serve_ready(ready_fd, namesrv_port(ns));
+	} else if (ns) {
+		namesrv_stop(ns, 0, NULL, NULL);
+	}
+	uv_run(&loop, UV_RUN_DEFAULT);
+	uv_loop_close(&loop);
+	return rc < 0 ? cli_status(&e) : CLI_OK;
+}
+
+static int print_config(const struct conf *rows)
+{
+	struct buf text = { 0 };
+
+	conf_print(rows, &text);
+	fwrite(text.p, 1, text.n, stdout);
+	buf_free(&text);
+	return cli_close_stdout(CLI_OK);
+}
+
+int main(int argc, char **argv)
+{
+	struct source s = { 0 };
+	int c, status, ready_fd = -1;
+	bool print = false;
+	struct namesrv_conf conf;
+	struct conf *rows;
+	struct mq_error e = { 0 };
+
+	cli_start(argc, argv);
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, ":c:p:hV", options, NULL)) != -1)
+		switch (c) {
+		case 'c':
+			s.file = optarg;
+			break;
+		case 'p':
+			s.property = mem_realloc(s.property, (s.nproperties + 1) * sizeof(*s.property));
+			s.property[s.nproperties++] = optarg;
+			break;
+		case OPT_PRINT:
+			print = true;
+			break;
+		case OPT_READY:
+			ready_fd = (int)cli_int("--ready-fd", optarg, 0, INT32_MAX);
+			break;
+		case 'h':
+			cli_help(usage);
+		case 'V':
+			cli_version();
+		default:
+			cli_bad_option(c, argv);
+		}
+	if (optind < argc)
+		cli_usage_error("unexpected argument '%s'", argv[optind]);
+	rows = load(&s, &conf, &e);
+	if (!rows)
+		cli_die(CLI_USAGE, "%s", e.text);
+	status = print ? print_config(rows) : serve(&s, rows, &conf, ready_fd);
+	conf_free(rows);
+	free(s.property);
+	return status;
+}
