@@ -81,6 +81,7 @@ struct mqclient {
 	struct heap timers;
 	int64_t timer_due;              /* what `timer` is set to; INT64_MAX = stopped */
 	uv_timer_t run_timer;           /* limit of mqclient_run() */
+	int64_t wall_diff, wall_at;     /* see client_wall() */
 	int open_handles;               /* uv handles and workers that are not closed yet */
 
 	struct link *links;             /* by address */
@@ -122,6 +123,16 @@ struct mqclient {
 
 /* Monotonic ms, read from the clock; the base of all timers here. */
 static inline int64_t client_now(void) { return clock_mono_us() / 1000; }
+
+/* Wall ms at that time: with the clocks' difference of at most a second ago, which saves reading another clock. */
+static inline int64_t client_wall(struct mqclient *c, int64_t now)
+{
+	if (now - c->wall_at >= 1000 || now < c->wall_at) {
+		c->wall_diff = clock_wall_ms() - now;
+		c->wall_at = now;
+	}
+	return now + c->wall_diff;
+}
 
 void client_timer_start(struct mqclient *c, struct client_timer *t, int64_t delay_ms);
 void client_timer_stop(struct mqclient *c, struct client_timer *t);

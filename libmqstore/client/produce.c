@@ -28,7 +28,7 @@ enum {
 };
 #define SEND_GROUP "mq-send"
 
-static void send_try(struct send *s);
+static void send_try(struct send *s, int64_t now);
 
 /* ---- Life of a send -------------------------------------------------------------------------------------------------- */
 
@@ -149,12 +149,11 @@ static bool choose_given(struct send *s)
 	return false;
 }
 
-static bool choose(struct send *s)
+static bool choose(struct send *s, int64_t now)
 {
 	struct topic *t = s->topic;
 	struct broker *failed = s->broker;
 	struct route_queue *q;
-	int64_t now = 0;
 
 	if (s->fixed)
 		return choose_given(s);
@@ -173,9 +172,8 @@ static bool choose(struct send *s)
 		q = &t->write[t->next++ % t->nwrite];
 		if (q->broker == failed)
 			continue;
-		if (q->broker->avoid_until && q->broker->avoid_until > (now ? now : (now = client_now())))
-			continue;
-		goto found;
+		if (q->broker->avoid_until <= now)
+			goto found;
 	}
 	for (size_t i = 0; i < t->nwrite; i++) {
 		q = &t->write[t->next++ % t->nwrite];
@@ -235,23 +233,23 @@ static void no_connection(struct send *s, struct link *l)
 	send_wait(s, in);
 }
 
-static void send_try(struct send *s)
+static void send_try(struct send *s, int64_t now)
 {
 	struct topic *t = s->topic;
 	struct frame_out o;
 	struct mq_error e;
 	struct link *l;
-	int64_t left;
+	int64_t left = s->deadline_ms - now;
 	int code = s->batch ? REQ_SEND_BATCH_MESSAGE : REQ_SEND_MESSAGE_V2;
 	bool have;
 
 	t->used = true;
 	if (t->stale)
 		route_refresh(t);
-	have = t->known && choose(s);
+	have = t->known && choose(s, now);
 	if (!have && !s->looked) {
 		s->looked = true;
-		send_wait(s, s->deadline_ms - client_now());
+		send_wait(s, left);
 		route_wait(t, &s->wait);
 		return;
 	}
@@ -264,7 +262,6 @@ static void send_try(struct send *s)
 		return;
 	}
 	l = broker_master(s->broker);
-	left = s->deadline_ms - client_now();
 	if (!l)
 		err_set(&e, MQ_ENOROUTE, "broker %s has no master", s->broker->name);
 	if (!l || link_call(l, &o, code, left > 0 ? (int32_t)left : 1, s->oneway ? NULL : on_sent, s, &e) < 0) {
@@ -341,7 +338,7 @@ static void send_refused(struct send *s, struct frame *f)
 	/* Another broker at once; the same one not. */
 	if (s->topic->nwrite && (s->topic->write[0].broker != s->broker ||
 	                         s->topic->write[s->topic->nwrite - 1].broker != s->broker))
-		send_try(s);
+		send_try(s, client_now());
 	else
 		send_wait(s, next_pause(s));
 }
@@ -401,7 +398,7 @@ static void on_route(struct route_wait *w, int rc, const struct mq_error *e)
 		send_end(s, rc, NULL);
 		return;
 	}
-	send_try(s);
+	send_try(s, client_now());
 }
 
 /* A pause is over, or the deadline came: of this one, and of all others that are due, in the order in which they were sent. */
@@ -422,7 +419,7 @@ static void on_timer(struct client_timer *t)
 	while ((s = TAILQ_FIRST(&due))) {
 		TAILQ_REMOVE(&due, s, entry);
 		if (!s->final && now < s->deadline_ms) {
-			send_try(s);
+			send_try(s, now);
 			continue;
 		}
 		if (!s->why)
@@ -453,13 +450,14 @@ int mqclient_send(struct mqclient *c, const struct mq_message *m, size_t n, cons
                   mqclient_sent_cb *cb, void *arg, struct mq_error *err)
 {
 	static const struct mqclient_send_opt none = { .retries = -1 };
+	int64_t now = client_now();
 	struct send *s;
-	int32_t timeout;
 	int rc;
 
 	if (!opt)
 		opt = &none;
 	s = send_new(c);
+	s->born_ms = client_wall(c, now);
 	rc = produce_pack(s, m, n, opt, err);
 	if (rc < 0) {
 		send_release(s);
@@ -470,8 +468,7 @@ int mqclient_send(struct mqclient *c, const struct mq_message *m, size_t n, cons
 	s->n = (uint32_t)n;
 	s->topic = route_topic(c, m->topic);
 	s->producer = heartbeat_producer(c, opt->group ? opt->group : SEND_GROUP);
-	timeout = opt->timeout_ms > 0 ? opt->timeout_ms : c->timeout_ms;
-	s->deadline_ms = client_now() + timeout;
+	s->deadline_ms = now + (opt->timeout_ms > 0 ? opt->timeout_ms : c->timeout_ms);
 	s->oneway = opt->oneway;
 	s->tries = opt->retries >= 0 ? opt->retries : SEND_RETRIES;
 	s->pauses = 0;
@@ -485,7 +482,7 @@ int mqclient_send(struct mqclient *c, const struct mq_message *m, size_t n, cons
 	if (s->keyed)
 		s->key_hash = str_java_hash(opt->sharding_key);
 	c->in_flight++;
-	send_try(s);
+	send_try(s, now);
 	return 0;
 }
 

@@ -157,6 +157,5 @@ int produce_pack(struct send *s, const struct mq_message *m, size_t n, const str
 	}
 	s->data.n = 0;
 	s->batch = n > 1;
-	s->born_ms = clock_wall_ms();
 	return n > 1 ? pack_batch(s, m, n, e) : pack_one(s, m, opt, e);
 }

@@ -36,7 +36,7 @@ struct send {
 	void *arg;
 };
 
-/* Check the messages and fill s->data, flags, batch, uniq.  0, MQ_EINVAL, MQ_ETOOBIG. */
+/* Check the messages and fill s->data, flags, batch, uniq; s->born_ms is set.  0, MQ_EINVAL, MQ_ETOOBIG. */
 int produce_pack(struct send *s, const struct mq_message *m, size_t n, const struct mqclient_send_opt *opt,
                  struct mq_error *e);
 

@@ -568,12 +568,24 @@ struct request_all {
 	const char *key, *value, *body;
 };
 
+static void on_client_answer(void *arg, int rc, struct frame *in)
+{
+	struct fake *f = arg;
+
+	if (rc < 0)
+		return;
+	f->answers++;
+	f->answer_code = in->code;
+	f->answer_body.n = 0;
+	buf_str(&f->answer_body, in->body);
+}
+
 static void request_one(void *arg, struct conn *c)
 {
 	struct request_all *r = arg;
 	struct frame_out o;
 
-	conn_call(c, &o, r->code, FRAME_JSON, 1000, NULL, NULL);
+	conn_call(c, &o, r->code, FRAME_JSON, 1000, r->code == REQ_NOTIFY_CONSUMER_IDS_CHANGED ? NULL : on_client_answer, r->f);
 	frame_cstr(&o, r->key, r->value);
 	frame_body(&o);
 	buf_str(o.buf, str_of(r->body));
@@ -597,13 +609,17 @@ void fake_notify(struct fake *f, const char *group)
 
 void fake_again(struct fake *f)
 {
-	struct server_opt opt = { .bind = "127.0.0.1", .port = f->port };
+	struct server_opt opt = { .bind = f->path ? NULL : "127.0.0.1", .port = f->port, .unix_path = f->path };
 	struct mq_error e;
 
 	f->server = server_listen(f->loop, &opt, &fake_ops, f, &e);
 	if (!f->server)
 		fprintf(stderr, "fake: %s\n", e.text);
 	assert(f->server);
+	if (f->path) {
+		snprintf(f->addr, sizeof f->addr, "unix:%s", f->path);
+		return;
+	}
 	f->port = server_port(f->server);
 	snprintf(f->addr, sizeof f->addr, "127.0.0.1:%d", f->port);
 }
@@ -613,6 +629,17 @@ struct fake *fake_start(uv_loop_t *loop, const char *broker)
 	struct fake *f = mem_alloc(sizeof *f);
 
 	f->loop = loop;
+	snprintf(f->broker, sizeof f->broker, "%s", broker);
+	fake_again(f);
+	return f;
+}
+
+struct fake *fake_start_unix(uv_loop_t *loop, const char *broker, const char *path)
+{
+	struct fake *f = mem_alloc(sizeof *f);
+
+	f->loop = loop;
+	f->path = mem_strdup(path);
 	snprintf(f->broker, sizeof f->broker, "%s", broker);
 	fake_again(f);
 	return f;
@@ -650,6 +677,8 @@ void fake_free(struct fake *f)
 		buf_free(&f->last[i]);
 		buf_free(&f->last_body[i]);
 	}
+	buf_free(&f->answer_body);
+	free(f->path);
 	for (int t = 0; t < f->ntopics; t++)
 		for (int q = 0; q < FAKE_QUEUES; q++) {
 			for (size_t i = 0; i < f->topic[t].queue[q].nrecords; i++)

@@ -52,7 +52,8 @@ struct fake {
 	struct server *server;
 	int port;
 	bool stopped;
-	char addr[64], broker[32];
+	char addr[200], broker[32];
+	char *path;                 /* of its Unix socket; NULL = TCP */
 	int64_t broker_id;
 	struct fake *more[4];       /* further brokers in the routes that this one answers */
 	int nmore;
@@ -75,10 +76,14 @@ struct fake {
 	int64_t log_off;
 	int delay_ms[FAKE_CODES];   /* answers to this code come so much later */
 	int nlater;                 /* answers that are to come */
+	int answers, answer_code;   /* of clients to our requests */
+	struct buf answer_body;
 	int unknown_pulls;          /* pulls of members that sent no heartbeat on their connection */
 };
 
 struct fake *fake_start(uv_loop_t *loop, const char *broker);
+/* On a Unix socket, as a broker with --embedded. */
+struct fake *fake_start_unix(uv_loop_t *loop, const char *broker, const char *path);
 /* Stop listening and hang up on everybody; the port stays the same for fake_again(). */
 void fake_stop(struct fake *f);
 void fake_again(struct fake *f);
@@ -103,7 +108,7 @@ void fake_set_offset(struct fake *f, const char *group, const char *topic, int q
 int fake_commits(struct fake *f, const char *group, const char *topic, int queue);
 /* Tell all clients that the members of a group changed. */
 void fake_notify(struct fake *f, const char *group);
-/* Send any request to all clients; answers are ignored. */
+/* Send any request to all clients.  What they answer is in answer_code and answer_body. */
 void fake_request_all(struct fake *f, int code, const char *key, const char *value, const char *body);
 
 /* Turn the loop until cond(arg), at most ms.  True if it came to be. */
