@@ -3,7 +3,7 @@
 #include "private.h"
 #include <base/err.h>
 #include <base/log.h>
-#include <base/props.h>
+#include <base/javaprops.h>
 #include <base/str.h>
 
 #define LOG_MODULE "config"
@@ -11,12 +11,12 @@
 /* Is there a key in the text that no request may change? */
 static bool touches_locked(const struct namesrv *ns, struct mq_str text)
 {
-	struct props p = props_of(text);
+	struct javaprops p = javaprops_of(text);
 	bool locked = false;
 
-	while (!locked && props_next(&p))
+	while (!locked && javaprops_next(&p))
 		locked = namesrv_conf_locked(ns->rows, ns->conf, buf_view(&p.key));
-	props_free(&p);
+	javaprops_free(&p);
 	return locked;
 }
 

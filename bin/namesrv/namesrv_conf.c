@@ -1,7 +1,7 @@
 /* namesrv_conf.c: the rows of namesrv.conf made from the list in the header. */
 #include "namesrv_conf.h"
 #include <base/mem.h>
-#include <base/props.h>
+#include <base/javaprops.h>
 #include <base/str.h>
 
 #include <pwd.h>
@@ -39,7 +39,7 @@ int namesrv_conf_take(struct conf *into, const struct conf *from, int *changed, 
 		struct mq_str key = str_of(namesrv_conf_rows[i].key);
 
 		if (namesrv_conf_rows[i].flags & CONF_RUNTIME)
-			props_put(&text, key, conf_get(from, key));
+			javaprops_put(&text, key, conf_get(from, key));
 	}
 	rc = conf_update(into, buf_view(&text), changed, e);
 	buf_free(&text);
