@@ -185,6 +185,11 @@ static void write_ring(struct index *ix)
 			return;
 		}
 		done += index_file_put(f, ix->ring + done, ix->waiting - done);
+		if (f->rc < 0) {
+			stall(ix, "cannot reserve space for the index", f->rc);
+			fall_behind(ix, ix->ring[done].log_off);
+			return;
+		}
 	}
 	ix->waiting = 0;
 }

@@ -115,11 +115,29 @@ int index_file_reserve(struct index_file *f, int32_t upto)
 		upto = f->entries;
 	if (upto <= f->reserved)
 		return 0;
-	int64_t first = f->reserved ? index_file_bytes(f->slots, f->reserved) : 0;
+	int64_t first = index_file_bytes(f->slots, f->reserved);
 	int rc = reserve_bytes(f->fd, first, index_file_bytes(f->slots, upto) - first);
 	if (rc == 0)
 		f->reserved = upto;
 	return rc;
+}
+
+/* Header and slots get their blocks when they are first written: a store with few messages stays small. */
+enum { GROUP_SHIFT = 17, GROUP_BYTES = 1 << GROUP_SHIFT };
+
+static int make_ready(struct index_file *f, size_t group)
+{
+	int64_t off = (int64_t)group << GROUP_SHIFT, left = (int64_t)f->bytes - off;
+	int rc = reserve_bytes(f->fd, off, left < GROUP_BYTES ? left : GROUP_BYTES);
+	if (rc == 0)
+		f->ready[group / 64] |= 1ull << group % 64;
+	return rc;
+}
+
+static inline int ready(struct index_file *f, const uint8_t *p)
+{
+	size_t group = (size_t)(p - f->map) >> GROUP_SHIFT;
+	return __builtin_expect(f->ready[group / 64] >> group % 64 & 1, 1) ? 0 : make_ready(f, group);
 }
 
 static struct index_file *new_file(const char *path, int64_t name, int fd, bool writable)
@@ -141,6 +159,8 @@ static int map_file(struct index_file *f, size_t bytes)
 		return rc;
 	f->map = p;
 	f->bytes = bytes;
+	if (f->writable)
+		f->ready = mem_alloc(((bytes >> GROUP_SHIFT) / 64 + 1) * sizeof(*f->ready));
 	return 0;
 }
 
@@ -151,6 +171,7 @@ void index_file_close(struct index_file *f)
 	if (f->map)
 		sys.munmap(f->map, f->bytes);
 	sys.close(f->fd);
+	free(f->ready);
 	free(f->path);
 	free(f);
 }
@@ -167,9 +188,9 @@ int index_file_create(struct index_file **out, const char *path, int64_t name, i
 	set_layout(f, slots, entries);
 	int rc = sys.ftruncate(fd, bytes);
 	if (rc == 0)
-		rc = index_file_reserve(f, 1);
-	if (rc == 0)
 		rc = map_file(f, (size_t)bytes);
+	if (rc == 0)
+		rc = ready(f, f->map);
 	if (rc < 0) {
 		sys.unlink(path);
 		index_file_close(f);
@@ -277,9 +298,9 @@ static inline int32_t seconds_since(int64_t begin_ms, int64_t store_ms)
 	return s > INT32_MAX ? INT32_MAX : (int32_t)s;
 }
 
-static inline void put_one(struct index_file *f, const struct index_entry *e)
+static inline void put_one(struct index_file *f, uint8_t *slot, const struct index_entry *e)
 {
-	uint8_t *slot = slot_at(f, slot_of(f, e->hash)), *p = entry_at(f, f->count);
+	uint8_t *p = entry_at(f, f->count);
 	int32_t prev = link_at(slot, f->count);
 	put_be32(p + E_HASH, (uint32_t)e->hash);
 	put_be64(p + E_OFF, (uint64_t)e->log_off);
@@ -307,7 +328,8 @@ size_t index_file_put(struct index_file *f, const struct index_entry *e, size_t 
 {
 	enum { AHEAD = 16 };
 	int64_t room = (int64_t)f->reserved - f->count;
-	if (room <= 0)
+	f->rc = ready(f, f->map);
+	if (room <= 0 || f->rc < 0)
 		return 0;
 	if (n > (size_t)room)
 		n = (size_t)room;
@@ -317,9 +339,15 @@ size_t index_file_put(struct index_file *f, const struct index_entry *e, size_t 
 	for (size_t i = 0; i < n; i++) {
 		if (i + AHEAD < n)
 			__builtin_prefetch(slot_at(f, slot_of(f, e[i + AHEAD].hash)), 1);
-		put_one(f, &e[i]);
+		uint8_t *slot = slot_at(f, slot_of(f, e[i].hash));
+		f->rc = ready(f, slot);
+		if (__builtin_expect(f->rc < 0, 0)) {
+			n = i;
+			break;
+		}
+		put_one(f, slot, &e[i]);
 	}
-	f->dirty = true;
+	f->dirty |= n > 0;
 	return n;
 }
 
@@ -382,6 +410,8 @@ static void set_be32(struct index_file *f, uint8_t *p, int32_t v)
 int index_file_repair(struct index_file *f)
 {
 	int rc = index_file_reserve(f, f->count);
+	if (rc == 0)
+		rc = ready(f, f->map);
 	if (rc < 0)
 		return rc;
 	int32_t *newest = mem_alloc((size_t)f->slots * sizeof(*newest)), used = 0, i, count = f->count;
@@ -396,9 +426,15 @@ int index_file_repair(struct index_file *f)
 		used += newest[s] == 0;
 		newest[s] = i;
 	}
-	for (uint32_t s = 0; s < (uint32_t)f->slots; s++)
-		set_be32(f, slot_at(f, s), newest[s]);
+	for (uint32_t s = 0; s < (uint32_t)f->slots && rc == 0; s++)
+		if ((int32_t)be32(slot_at(f, s)) != newest[s]) {
+			rc = ready(f, slot_at(f, s));
+			if (rc == 0)
+				set_be32(f, slot_at(f, s), newest[s]);
+		}
 	free(newest);
+	if (rc < 0)
+		return rc;
 	if (i < count)
 		memset(entry_at(f, i), 0, (size_t)(count - i) * INDEX_ENTRY);
 	f->count = i;

@@ -18,7 +18,9 @@ struct index_file {
 	bool suspect;               /* the contents do not look as if they had these slots and entries */
 	bool dirty;                 /* changed since the last sync began */
 	bool syncing;               /* a flush job holds fd */
-	int32_t reserved;           /* entries below it have blocks; 0: not even the slots have */
+	int32_t reserved;           /* entries below it have blocks */
+	uint64_t *ready;            /* bit n: bytes [n, n + 1) * 128 KiB of header and slots have blocks */
+	int rc;                     /* why index_file_put() stopped before a slot: -ENOSPC, ...; 0 = no room for entries */
 
 	/* The header; a writable file writes it with each put, a read-only one reads it again with index_file_look(). */
 	int32_t count;              /* next free entry, from 1 on: entry 0 is never used */
@@ -34,7 +36,7 @@ struct index_entry {
 
 int64_t index_file_bytes(int32_t slots, int32_t entries);
 
-/* A new, empty, reserved file.  Failure leaves no file.  Returns 0 or -errno. */
+/* A new, empty file.  Failure leaves no file.  Returns 0 or -errno. */
 int index_file_create(struct index_file **f, const char *path, int64_t name, int32_t slots, int32_t entries);
 
 /* An existing one.  With `adopt` slots and entries are found from the contents if they do not fit.  Returns 0, MQ_EMISMATCH
@@ -52,7 +54,7 @@ int index_file_reserve(struct index_file *f, int32_t upto);
 /* A file follows a full one: begin and end start as the old one's end. */
 void index_file_follow(struct index_file *f, const struct index_file *old);
 
-/* Put entries until all are in, the file is full, or the reserved part ends.  Returns how many were put. */
+/* Put entries until all are in, the file is full, the reserved entries end, or a slot gets no block.  Returns how many. */
 size_t index_file_put(struct index_file *f, const struct index_entry *e, size_t n);
 
 /* Take back what points at or beyond log_off. */

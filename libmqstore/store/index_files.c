@@ -78,7 +78,8 @@ static int load_file(struct index_files *fs, const char *text, int64_t name, str
 		index_files_add(fs, f);
 		fs->suspect |= f->suspect;
 	} else if (fs->read_only) {
-		log_warn("file left out path=%s error=%s", path, mq_strerror(rc));
+		if (!fs->told && rc != MQ_ENOTFOUND)
+			log_warn("file left out path=%s error=%s", path, mq_strerror(rc));
 		rc = 0;
 	} else if (rc == MQ_ENOTFOUND) {
 		log_info("half-made file removed path=%s", path);
@@ -107,11 +108,14 @@ int index_files_load(struct index_files *fs, struct mq_error *err)
 		return err_sys(err, rc, "list index directory '%s'", fs->dir);
 	for (size_t i = 0; i < n && rc == 0; i++) {
 		int64_t name;
-		if (!parse_name(names[i], &name))
+		if (parse_name(names[i], &name)) {
+			if (!have(fs, name))
+				rc = load_file(fs, names[i], name, err);
+		} else if (!fs->told) {
 			log_warn("not an index file, left alone path=%s/%s", fs->dir, names[i]);
-		else if (!have(fs, name))
-			rc = load_file(fs, names[i], name, err);
+		}
 	}
+	fs->told = true;
 	free(names);
 	return rc;
 }

@@ -11,6 +11,7 @@ struct index_files {
 	int32_t slots, entries;     /* of new files */
 	bool read_only, adopt_sizes;
 	bool suspect;               /* a file was found whose contents do not look right */
+	bool told;                  /* the log was told what is left out */
 	bool new_name;              /* a file was made since the directory was synced */
 	struct index_file **v;      /* the last one is written */
 	size_t n, cap;

@@ -432,6 +432,28 @@ static void an_orderly_stop_and_start_loses_and_doubles_nothing(void **state)
 	free(l.r);
 }
 
+static void a_store_with_few_messages_stays_small(void **state)
+{
+	struct log l = { 0 };
+	struct index_opt o = small(*state, &l);
+	struct stat st;
+	char **names;
+	size_t n;
+	o.slots = 5000000;
+	o.entries = 20000000;
+	struct index *ix = open_ok(&o, &l);
+	fill(&l, 1);
+	put_all(ix, &l, 0);
+	index_tend(ix);
+	assert_whole(ix, &l);
+	index_close(ix, NULL);
+	assert_int_equal(sys_list(*state, &names, &n), 0);
+	assert_int_equal(sys.stat(tempdir_path(*state, names[0]), &st), 0);
+	assert_int_equal(st.st_size, 420000040);
+	assert_true((int64_t)st.st_blocks * 512 < 2 << 20);
+	free(names), free(l.r);
+}
+
 static void a_file_made_ahead_is_removed_if_it_was_not_used(void **state)
 {
 	struct log l = { 0 };
@@ -764,8 +786,12 @@ static void puts_alone_catch_up_though_nobody_tends(void **state)
 /* ---- Disks that are full or refuse ----------------------------------------------------------------------------------------- */
 
 static int refuse;          /* -errno for every reservation; 0 = works */
+static int allow;           /* so many reservations work before that */
 static int refuse_open;     /* -errno for every file that would be made */
-static int limited_fallocate(int fd, off_t off, off_t n) { return refuse ? refuse : sys_real.fallocate(fd, off, n); }
+static int limited_fallocate(int fd, off_t off, off_t n) 
+{
+	return refuse && allow-- <= 0 ? refuse : sys_real.fallocate(fd, off, n);
+}
 static int limited_open(const char *path, int flags, mode_t mode)
 {
 	return refuse_open && (flags & O_CREAT) ? refuse_open : sys_real.open(path, flags, mode);
@@ -802,6 +828,36 @@ static void a_full_disk_leaves_the_index_behind_and_sends_go_on(void **state)
 		index_close(ix, NULL);
 		free(l.r);
 	}
+}
+
+/* Slots get their blocks 128 KiB at a time: the disk may be full at any of them, or at the entries. */
+static void a_disk_may_be_full_at_any_reservation(void **state)
+{
+	int behind = 0;
+	for (int n = 0; n < 40; n++) {
+		struct log l = { 0 };
+		struct index_opt o = small(*state, &l);
+		o.slots = 200000;
+		o.entries = 300;
+		sys_remove_tree(*state);
+		sys.fallocate = limited_fallocate;
+		refuse = -ENOSPC;
+		allow = n;
+		struct index *ix = open_ok(&o, &l);
+		for (int i = 0; i < 30; i++) {
+			fill(&l, 10);
+			put_all(ix, &l, l.n - 10);
+			index_tend(ix);
+		}
+		behind += index_behind(ix) >= 0;
+		refuse = 0;
+		tend_until_whole(ix);
+		assert_whole(ix, &l);
+		index_close(ix, NULL);
+		sys.fallocate = sys_real.fallocate;
+		free(l.r);
+	}
+	assert_true(behind > 20);
 }
 
 static void a_directory_that_refuses_files_is_tried_again(void **state)
@@ -956,6 +1012,8 @@ int main(void)
 {
 	/* What a power cut leaves is made by hand here; syncing would only take time. */
 	sys.fdatasync = no_sync;
+	if (access("/dev/shm", W_OK) == 0)
+		setenv("TMPDIR", "/dev/shm", 0);
 	clock_cached_mono_ms = 1000;
 	log_to(count_lines, NULL);
 	const struct CMUnitTest tests[] = {
@@ -968,6 +1026,7 @@ int main(void)
 		IN_A_DIRECTORY(times_are_found_to_the_millisecond_though_entries_know_seconds),
 		IN_A_DIRECTORY(a_pause_before_a_new_file_does_not_move_its_first_entry),
 		IN_A_DIRECTORY(an_orderly_stop_and_start_loses_and_doubles_nothing),
+		IN_A_DIRECTORY(a_store_with_few_messages_stays_small),
 		IN_A_DIRECTORY(a_file_made_ahead_is_removed_if_it_was_not_used),
 		IN_A_DIRECTORY(files_keep_their_order_when_the_clock_is_set_back),
 		IN_A_DIRECTORY(trim_removes_what_lies_before_the_log),
@@ -981,6 +1040,7 @@ int main(void)
 		IN_A_DIRECTORY(a_store_that_was_run_without_index_gets_one),
 		IN_A_DIRECTORY(puts_alone_catch_up_though_nobody_tends),
 		IN_A_DIRECTORY(a_full_disk_leaves_the_index_behind_and_sends_go_on),
+		IN_A_DIRECTORY(a_disk_may_be_full_at_any_reservation),
 		IN_A_DIRECTORY(a_directory_that_refuses_files_is_tried_again),
 		IN_A_DIRECTORY(a_file_system_that_cannot_reserve_is_written_ahead),
 		IN_A_DIRECTORY(any_call_may_fail),
