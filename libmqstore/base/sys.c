@@ -211,15 +211,17 @@ static int write_new(const char *path, const void *p, size_t n)
 /* Keep what PATH holds as BAK.  A second name costs nothing; where the file system has no hard links, a copy. */
 static int keep_old(const char *path, const char *bak)
 {
-	int rc = sys.unlink(bak);
+	struct stat st;
+	int rc = sys.stat(path, &st);
 	char *old;
 	size_t n;
 
+	if (rc < 0) /* no old file: then BAK may be the only good copy, and stays */
+		return rc == -ENOENT ? 0 : rc;
+	rc = sys.unlink(bak);
 	if (rc < 0 && rc != -ENOENT)
 		return rc;
 	rc = sys.link(path, bak);
-	if (rc == -ENOENT)
-		return 0;
 	if (rc != -EPERM && rc != -EOPNOTSUPP && rc != -ENOSYS && rc != -EMLINK)
 		return rc;
 	rc = sys_read_file(path, SIZE_MAX / 2, &old, &n);
