@@ -457,22 +457,20 @@ static void save_tables(struct broker *b)
 	}
 }
 
-static void table_idle(void *arg, int rc)
+static void on_tables_timer(uv_timer_t *timer)
 {
-	stop_tables(arg);
+	stop_tables(timer->data);
 }
 
 /* A save that a worker is busy with ends first. */
 static void stop_tables(void *arg)
 {
 	struct broker *b = arg;
-	struct table_file *file[] = { &b->topics->file, &b->groups->file, &b->offsets->file };
 
-	for (size_t i = 0; i < sizeof file / sizeof file[0]; i++)
-		if (!table_file_idle(file[i])) {
-			table_file_when_saved(file[i], table_idle, b);
-			return;
-		}
+	if (!table_file_idle(&b->topics->file) || !table_file_idle(&b->groups->file) || !table_file_idle(&b->offsets->file)) {
+		uv_timer_start(&b->idle_timer, on_tables_timer, 1, 0);
+		return;
+	}
 	upkeep_stop(b->upkeep);
 	client_table_stop(b->clients);
 	rates_stop(b->rates);

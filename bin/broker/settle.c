@@ -138,18 +138,15 @@ static void hold(struct settle *s, struct held_queue *at, struct req *q, const s
 	if (!d)
 		return;
 	h->d = *d;
-	if (d->uniq_key.n <= KEY_INLINE) {
+	if (d->uniq_key.n && d->uniq_key.n <= KEY_INLINE)
 		memcpy(h->key, d->uniq_key.p, d->uniq_key.n);
-		if (!d->ids.p)
-			return;
-	}
+	if (!d->ids.n && d->uniq_key.n <= KEY_INLINE)
+		return;
 	h->text = mem_alloc(d->ids.n + d->uniq_key.n + 1);
-	if (d->ids.p) {
-		memcpy(h->text, d->ids.p, d->ids.n);
-		h->d.ids.p = h->text;
-	}
-	memcpy(h->text + d->ids.n, d->uniq_key.p, d->uniq_key.n);
-	h->d.uniq_key.p = h->text + d->ids.n;
+	if (d->ids.n)
+		h->d.ids.p = memcpy(h->text, d->ids.p, d->ids.n);
+	if (d->uniq_key.n)
+		h->d.uniq_key.p = memcpy(h->text + d->ids.n, d->uniq_key.p, d->uniq_key.n);
 }
 
 void settle_send(struct settle *s, struct req *q, const struct send_done *d)

@@ -66,6 +66,9 @@ static struct broker_kit *start(struct broker_kit *k, const char *const *props, 
 	uv_run(&k->loop, UV_RUN_DEFAULT);
 	assert_int_equal(uv_loop_close(&k->loop), 0);
 	conf_free(k->rows);
+	sem_destroy(&k->gate);
+	if (!k->own_dir)
+		free(k->dir);
 	free(k);
 	return NULL;
 }
