@@ -391,12 +391,15 @@ int mqclient_consumer_free(struct mqclient_consumer *k, int timeout_ms, struct m
 	client_timer_stop(c, &k->resume_timer);
 	while ((p = TAILQ_FIRST(&k->pulls)))
 		pull_drop(p);
+	/* One turn at least, so that what was written leaves. */
+	mqclient_run(c, 0);
 	rc = commit_rest(k, until);
 	if (rc < 0 && e)
 		*e = k->commit_why;
 
 	if (k->member) {
 		heartbeat_unregister(c, k->group);
+		mqclient_run(c, 0);
 		while (c->leaves_open > 0 && (left = until - client_now()) > 0)
 			mqclient_run(c, (int)left);
 	}

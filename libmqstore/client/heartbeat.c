@@ -5,7 +5,10 @@
 #include "route.h"
 #include "../codec/body_heartbeat.h"
 
-enum { HEARTBEAT_BROKER_MS = 120000 /* a broker that no route named for so long is no longer told */ };
+enum {
+	HEARTBEAT_BROKER_MS = 120000,   /* a broker that no route named for so long is no longer told */
+	HEARTBEAT_AGAIN_MS = 1000,      /* while a consumer cannot start without */
+};
 
 /* ---- What is said ---------------------------------------------------------------------------------------------------- */
 
@@ -162,10 +165,16 @@ static void on_timer(struct client_timer *t)
 {
 	struct mqclient *c = client_container(t, struct mqclient, beat_timer);
 
+	struct mqclient_consumer *k;
+	bool waiting = false;
+
 	if (!c->producers && LIST_EMPTY(&c->consumers))
 		return;
 	beat_all(c);
-	client_timer_start(c, &c->beat_timer, CLIENT_HEARTBEAT_MS);
+	/* No broker could be told, and somebody waits for just that. */
+	LIST_FOREACH(k, &c->consumers, entry)
+		waiting |= k->phase == CONSUME_BEAT;
+	client_timer_start(c, &c->beat_timer, waiting && !c->beats_open ? HEARTBEAT_AGAIN_MS : CLIENT_HEARTBEAT_MS);
 }
 
 void heartbeat_changed(struct mqclient *c)
@@ -247,6 +256,8 @@ void heartbeat_leave(struct mqclient *c, int timeout_ms)
 
 	client_timer_stop(c, &c->beat_timer);
 	heartbeat_unregister(c, NULL);
+	/* One turn at least, so that it leaves. */
+	mqclient_run(c, 0);
 	while (c->leaves_open > 0 && (left = until - client_now()) > 0)
 		mqclient_run(c, (int)left);
 }

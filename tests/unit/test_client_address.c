@@ -439,7 +439,7 @@ static void a_broker_that_does_not_start_tells_why(void **state)
 	own_wait(&w, 1);
 	assert_int_equal(w.ok, 0);
 	assert_non_null(strstr(w.e.text, "the disk is on fire"));
-	assert_true(clock_mono_us() - from < 2000000);
+	assert_true(clock_mono_us() - from < 4000000); /* at once, not when the time to start is over */
 	mqclient_free(c, 100);
 	own_end(&w);
 }

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 struct world {
@@ -243,8 +244,8 @@ static void freeing_with_asks_under_way_tells_each_of_them(void **state)
 		assert_int_equal(mqclient_ask(w->c, "127.0.0.1:1", 499, NULL, 0, none, 0, on_answer, w), 0);
 	}
 	mqclient_free(w->c, 0);
-	assert_int_equal(w->answers, 30);
 	open_client(w, w->a->addr);
+	assert_int_equal(w->answers, 30);
 }
 
 static void a_store_directory_cannot_be_joined(void **state)
@@ -327,6 +328,36 @@ static void a_broker_may_ask_what_a_consumer_does(void **state)
 	mqclient_consumer_free(k, 500, NULL);
 }
 
+static void a_trace_names_code_and_fields_of_each_frame(void **state)
+{
+	struct world *w = *state;
+	struct mqclient_opt opt = { .addr = w->a->addr, .loop = &w->loop, .trace = true };
+	struct mqclient_field f[] = { { "topic", MQ_STR("t") }, { "queueId", MQ_STR("1") } };
+	struct mqclient_answer a;
+	FILE *out = tmpfile();
+	char text[4000];
+	int was = dup(2);
+	size_t n;
+
+	mqclient_free(w->c, 0);
+	assert_int_equal(mqclient_open(&w->c, &opt, &w->e), 0);
+	fflush(stderr);
+	dup2(fileno(out), 2);
+	mqclient_ask_wait(w->c, NULL, REQ_GET_MAX_OFFSET, f, 2, none, 0, &a);
+	fflush(stderr);
+	dup2(was, 2);
+	close(was);
+	rewind(out);
+	n = fread(text, 1, sizeof text - 1, out);
+	text[n] = 0;
+	fclose(out);
+	assert_non_null(strstr(text, "> "));
+	assert_non_null(strstr(text, "GET_MAX_OFFSET"));
+	assert_non_null(strstr(text, "topic=t queueId=1\n"));
+	assert_non_null(strstr(text, "answer to GET_MAX_OFFSET"));
+	assert_non_null(strstr(text, "SUCCESS offset=0"));
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, start, stop)
 
 int main(void)
@@ -346,6 +377,7 @@ int main(void)
 		T(a_store_directory_cannot_be_joined),
 		T(the_client_may_own_its_loop),
 		T(a_broker_may_ask_what_a_consumer_does),
+		T(a_trace_names_code_and_fields_of_each_frame),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

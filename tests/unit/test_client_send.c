@@ -445,7 +445,7 @@ static void a_broker_that_stays_away_fails_the_send_with_the_reason(void **state
 static void no_name_server_fails_fast(void **state)
 {
 	struct world *w = *state;
-	char dead[64];
+	char dead[200];
 	int64_t from = now_ms();
 
 	snprintf(dead, sizeof dead, "%s", w->a->addr);
@@ -462,7 +462,7 @@ static void a_dead_name_server_among_two_is_passed_over(void **state)
 {
 	struct world *w = *state;
 	struct fake *dead = fake_start(&w->loop, "x");
-	char addr[200];
+	char addr[500];
 
 	snprintf(addr, sizeof addr, "%s;%s", dead->addr, w->a->addr);
 	fake_stop(dead);
@@ -504,9 +504,9 @@ static void freeing_with_sends_under_way_tells_each_of_them_once(void **state)
 	for (int i = 0; i < 20; i++)
 		assert_int_equal(send_opt(w, "unknown", "x", NULL), 0); /* these wait for a route */
 	mqclient_free(w->c, 0);
+	open_client(w, w->a->addr);
 	assert_int_equal(w->sent, 121);
 	assert_int_equal(w->failed, 120);
-	open_client(w, w->a->addr);
 }
 
 static void freeing_waits_for_answers_that_come(void **state)
@@ -516,8 +516,8 @@ static void freeing_waits_for_answers_that_come(void **state)
 	for (int i = 0; i < 1000; i++)
 		send_text(w, "x");
 	mqclient_free(w->c, 3000);
-	assert_int_equal(w->ok, 1000);
 	open_client(w, w->a->addr);
+	assert_int_equal(w->ok, 1000);
 }
 
 static void sends_from_a_callback_work(void **state);
@@ -561,6 +561,83 @@ static void the_header_may_be_binary(void **state)
 	assert_true(str_is(fake_body(w->a, REQ_SEND_MESSAGE_V2), "hello"));
 }
 
+static bool heartbeat_came(void *arg)
+{
+	return ((struct world *)arg)->a->count[REQ_HEART_BEAT] > 0;
+}
+
+/* Brokers ask producers about transactions, so they are to know them; but a tool that sends and goes needs none of this. */
+static void producers_are_told_after_a_second_and_take_their_leave(void **state)
+{
+	struct world *w = *state;
+	struct mqclient_send_opt opt = { .group = "pg", .retries = -1 };
+
+	assert_int_equal(send_opt(w, "t", "x", &opt), 0);
+	wait_sent(w, 1);
+	mqclient_free(w->c, 100);
+	open_client(w, w->a->addr);
+	assert_int_equal(w->a->count[REQ_HEART_BEAT], 0);
+	assert_int_equal(w->a->count[REQ_UNREGISTER_CLIENT], 0);
+	/* Name servers that have gone silent do not hold it up (B040). */
+	assert_int_equal(send_opt(w, "t", "x", &opt), 0);
+	wait_sent(w, 2);
+	fake_script(w->a, REQ_GET_ROUTEINFO_BY_TOPIC, 1000, FAKE_SILENT, 0, NULL);
+	assert_int_equal(send_opt(w, "other", "x", &opt), 0);
+	assert_true(fake_until(&w->loop, heartbeat_came, w, 1600));
+	assert_non_null(memmem(fake_body(w->a, REQ_HEART_BEAT).p, fake_body(w->a, REQ_HEART_BEAT).n, "{\"groupName\":\"pg\"}", 18));
+	fake_run(&w->loop, 20);
+	mqclient_free(w->c, 300);
+	open_client(w, w->a->addr);
+	assert_int_equal(w->a->count[REQ_UNREGISTER_CLIENT], 1);
+	assert_string_equal(fake_field(w->a, REQ_UNREGISTER_CLIENT, "producerGroup"), "pg");
+}
+
+static int accepts;
+
+static int never_answered(struct conn *c, struct frame *f)
+{
+	return 0;
+}
+
+static void count_and_close(struct conn *c)
+{
+	accepts++;
+	conn_close(c);
+}
+
+static void on_stopped(void *arg)
+{
+	*(bool *)arg = true;
+}
+
+/* A port that takes connections and closes them (B129): tries become rare, and leave nothing behind. */
+static void a_port_that_hangs_up_at_once_is_tried_less_and_less(void **state)
+{
+	static const struct conn_ops ops = { .request = never_answered, .opened = count_and_close };
+	struct world *w = *state;
+	struct mqclient_send_opt opt = { .retries = 1000000, .timeout_ms = 2500 };
+	struct server_opt so = { .bind = "127.0.0.1" };
+	struct server *s;
+	bool stopped = false;
+
+	send_text(w, "first");
+	wait_sent(w, 1);
+	fake_stop(w->a);
+	so.port = w->a->port;
+	s = server_listen(&w->loop, &so, &ops, NULL, &w->e);
+	assert_non_null(s);
+	accepts = 0;
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(send_opt(w, "t", "x", &opt), 0);
+	wait_sent(w, 11);
+	assert_int_equal(w->failed, 10);
+	assert_in_range(accepts, 3, 14);
+	server_stop(s, 0, on_stopped, &stopped);
+	while (!stopped)
+		uv_run(&w->loop, UV_RUN_ONCE);
+	fake_again(w->a);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, start, stop)
 
 int main(void)
@@ -593,6 +670,8 @@ int main(void)
 		T(freeing_waits_for_answers_that_come),
 		T(sends_from_a_callback_work),
 		T(the_header_may_be_binary),
+		T(producers_are_told_after_a_second_and_take_their_leave),
+		T(a_port_that_hangs_up_at_once_is_tried_less_and_less),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
