@@ -11,6 +11,21 @@ setup() {
 	dir=$BATS_TEST_TMPDIR
 }
 
+teardown() {
+	for f in "$BATS_TEST_TMPDIR"/*.pid; do
+		[ ! -e "$f" ] || { kill "$(cat "$f")" && wait "$(cat "$f")"; } 2>/dev/null || true
+	done
+}
+
+# A server in the background that says its port when ready; sets `port`.
+serve() { # serve NAME COMMAND...
+	local name=$1; shift
+	mkfifo "$dir/$name.ready"
+	"$@" --ready-fd 9 9>"$dir/$name.ready" 2>"$dir/$name.log" 3>&- &
+	echo $! >"$dir/$name.pid"
+	read -r -t 20 port <"$dir/$name.ready" || { cat "$dir/$name.log"; return 1; }
+}
+
 # Example N (from 1) of a page: a literal block that begins with #include.
 example() { # example PAGE N
 	awk -v want="$2" '
@@ -109,4 +124,19 @@ functions() { # functions HEADER: names declared with MQ_API
 	export NAMESRV_ADDR=nowhere
 	run -3 "$dir/send" greetings hello
 	assert_output --partial "nowhere"
+}
+
+@test "mqclient(3): what the first example sends the second prints, and the third sees the cluster" {
+	compile mqclient.3 1 send
+	compile mqclient.3 2 print
+	compile mqclient.3 3 ask
+	serve namesrv mq-namesrv -p listenPort=0
+	export NAMESRV_ADDR=127.0.0.1:$port
+	serve broker mq-broker -n "$NAMESRV_ADDR" -p listenPort=0 -p brokerIP1=127.0.0.1 -p brokerName=solo -p storePathRootDir="$dir/store"
+	run -0 "$dir/send" greetings hello
+	assert_output --regexp '^[0-9A-F]{32} solo:[0-3] 0$'
+	run -0 "$dir/print" greetings
+	assert_output --regexp '^solo:[0-3] 0 hello$'
+	run -0 "$dir/ask"
+	assert_output --partial '"clusterAddrTable":{"DefaultCluster":["solo"]}'
 }
