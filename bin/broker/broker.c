@@ -1,6 +1,7 @@
 /* broker.c: start, turn, stop. */
 #include "broker.h"
 #include "client_table.h"
+#include "embedded.h"
 #include "flush.h"
 #include "group_table.h"
 #include "hold.h"
@@ -16,9 +17,12 @@
 #include <base/log.h>
 #include <base/mem.h>
 #include <base/str.h>
+#include <base/sys.h>
 #include <codec/property.h>
+#include <errno.h>
 #include <netdb.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define LOG_MODULE "broker"
 
@@ -26,6 +30,7 @@ enum {
 	UNREGISTER_MS = 300,    /* that name servers get to answer at the stop */
 	CLOSE_MS = 200,         /* that clients get to read their last answers */
 	PORT_TRIES = 20,        /* listenPort=0: until the port two below is free too */
+	LEAVING_MS = 2000,      /* embedded: that another one gets to end */
 };
 
 /* ---- Turn ---------------------------------------------------------------------------------------------------------------- */
@@ -44,6 +49,8 @@ static void on_turn(uv_check_t *check)
 	if (!b->topics->file.later)
 		table_file_save(&b->topics->file);
 	table_file_save(&b->groups->file);
+	if (b->embedded)
+		embedded_turn(b->embedded);
 	register_turn(b->reg);
 	flush_turn(b->flush);
 	hold_run(b->hold);
@@ -77,6 +84,8 @@ void broker_conn_closed(struct broker *b, struct conn *c, int why)
 		b->metrics.conns_slow_closed++;
 	hold_conn_closed(b->hold, conn_public(c)->user);
 	client_table_closed(b->clients, c);
+	if (b->embedded)
+		embedded_closed(b->embedded, c);
 }
 
 static void on_idle_exit(uv_timer_t *timer)
@@ -216,6 +225,11 @@ static int open_store(struct broker *b, struct mq_error *e)
 	o.delay_levels = c->messageDelayLevel;
 	o.memory_ratio = c->accessMessageInMemoryMaxRatio;
 	rc = mqstore_open(&b->store, &o, e);
+	/* One that is just leaving, for want of clients, has a moment. */
+	for (int ms = 0; rc == MQ_EBUSY && b->opt.embedded_dir && ms < LEAVING_MS; ms += 20) {
+		usleep(20000);
+		rc = mqstore_open(&b->store, &o, e);
+	}
 	if (rc == MQ_EBUSY)
 		err_set(e, rc, "store '%s' is in use by another broker; stop that one, or give this one another storePathRootDir",
 			c->storePathRootDir);
@@ -251,6 +265,20 @@ static int find_host(struct broker *b, struct mq_error *e)
 	memcpy(ip4, h->len == 4 ? h->ip : h->ip + 12, 4);
 	id_maker_init(&b->ids, ip4);
 	return 0;
+}
+
+/* An embedded broker lives in a directory that nobody else may look into. */
+static int make_home(struct broker *b, struct mq_error *e)
+{
+	const char *dir = b->opt.embedded_dir;
+	int rc;
+
+	if (!dir)
+		return 0;
+	rc = sys.mkdir(dir, 0700);
+	if (rc == -ENOENT)
+		rc = sys_mkdir_all(dir);
+	return rc < 0 && rc != -EEXIST ? err_sys(e, rc, "make directory '%s'", dir) : 0;
 }
 
 static void no_wait(void *arg)
@@ -297,6 +325,10 @@ static int listen_unix(struct broker *b, struct mq_error *e)
 		return e->code;
 	snprintf(b->addr, sizeof b->addr, "unix:%s", path);
 	snprintf(b->ha_addr, sizeof b->ha_addr, "127.0.0.1:0");
+	b->embedded = embedded_new(b, e);
+	if (!b->embedded)
+		return e->code;
+	embedded_turn(b->embedded);
 	return 0;
 }
 
@@ -322,6 +354,7 @@ static void tear_down(struct broker *b)
 	int rc;
 
 	register_free(b->reg);
+	embedded_free(b->embedded);
 	rates_free(b->rates);
 	upkeep_free(b->upkeep);
 	flush_free(b->flush);
@@ -367,7 +400,7 @@ int broker_start(struct broker **out, uv_loop_t *loop, const struct broker_opt *
 	b->turn.data = b->turn_now.data = b->idle_timer.data = b;
 	log_max = b->conf->logLevel;
 	make_send_props(b);
-	if ((rc = find_host(b, e)) < 0 || (rc = open_store(b, e)) < 0 ||
+	if ((rc = make_home(b, e)) < 0 || (rc = find_host(b, e)) < 0 || (rc = open_store(b, e)) < 0 ||
 	    (rc = topic_table_open(&b->topics, b, e)) < 0 || (rc = group_table_open(&b->groups, b, e)) < 0 ||
 	    (rc = offset_table_open(&b->offsets, b, e)) < 0)
 		goto failed;

@@ -30,7 +30,7 @@ struct flush;
 struct registrar;
 struct upkeep;
 struct rates;
-struct namesrv;
+struct embedded;
 
 struct broker_opt {
 	struct conf *rows;          /* of the conf below: from broker_conf_new(), filled in and checked; borrowed */
@@ -73,7 +73,7 @@ struct broker {
 	struct rates *rates;
 
 	struct server *main, *vip;  /* embedded: main is the Unix socket, vip is NULL */
-	struct namesrv *namesrv;    /* embedded only */
+	struct embedded *embedded;  /* the name server; NULL: TCP */
 	uv_timer_t idle_timer;
 
 	uv_check_t turn;            /* runs after the input of a loop turn has been handled, when wanted */

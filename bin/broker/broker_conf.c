@@ -55,6 +55,7 @@ int broker_conf_embedded(struct conf *rows, const char *dir, struct mq_error *e)
 	static const char *const small[][2] = {
 		{ "brokerName", "local" },
 		{ "brokerClusterName", "local" },
+		{ "brokerIP1", "127.0.0.1" },
 		{ "mappedFileSizeCommitLog", "67108864" },
 		{ "mappedFileSizeConsumeQueue", "600000" },
 		{ "maxHashSlotNum", "65536" },

@@ -63,24 +63,17 @@ static void send_registration(struct ns *s);
 
 /* ---- What is sent ------------------------------------------------------------------------------------------------------- */
 
-/* Perms are cut down when the broker as a whole may not be read or written. */
-static int32_t perm_mask(const struct broker *b)
-{
-	int32_t p = b->conf->brokerPermission;
-
-	return (p & 6) == 6 ? ~0 : p;
-}
-
 static void make_body(struct registrar *r)
 {
 	struct broker *b = r->b;
 	struct body_register reg = { 0 };
+	int32_t mask = topic_table_perm_mask(b->conf->brokerPermission);
 
-	if (r->body.n && r->body_version == b->topics->file.version && r->body_mask == perm_mask(b) &&
+	if (r->body.n && r->body_version == b->topics->file.version && r->body_mask == mask &&
 	    r->body_counter == b->topics->version.counter)
 		return;
 	r->body_version = b->topics->file.version;
-	r->body_mask = perm_mask(b);
+	r->body_mask = mask;
 	r->body_counter = b->topics->version.counter;
 	r->body.n = 0;
 	topic_table_body(b->topics, r->body_mask, &reg.topics);

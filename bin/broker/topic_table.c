@@ -345,6 +345,11 @@ void topic_table_order(struct topic_table *t, const struct body_pair *pair, size
 	}
 }
 
+int32_t topic_table_perm_mask(int32_t perm)
+{
+	return (perm & (PERM_READ | PERM_WRITE)) == (PERM_READ | PERM_WRITE) ? ~0 : perm;
+}
+
 void topic_table_body(struct topic_table *t, int32_t perm_mask, struct body_topic_table *out)
 {
 	struct topic *x, *tmp;

@@ -72,6 +72,8 @@ bool topic_is_system(struct mq_str name);
 
 /* The whole table as it is registered and answered (21): perms ANDed with the mask.  Views live as long as the topics stay;
  * free(out->topic). */
+/* That mask: perms are cut down when the broker as a whole (brokerPermission) may not be read or written. */
+int32_t topic_table_perm_mask(int32_t broker_permission);
 void topic_table_body(struct topic_table *t, int32_t perm_mask, struct body_topic_table *out);
 
 #endif
