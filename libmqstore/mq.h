@@ -156,12 +156,13 @@ MQ_API int32_t mq_message_decode(const void *p, size_t n, bool check_crc, struct
 
 /* The body in plain form.  An uncompressed body is returned as the view it is; else it is inflated into *scratch (malloc'd,
  * grown with realloc, *scratch_cap its size; the caller frees it) and the view is good until the next call with it.
- * Returns 0, MQ_ECORRUPT, or MQ_ETOOBIG beyond `max` bytes. */
+ * Returns 0, MQ_ECORRUPT, MQ_ETOOBIG beyond `max` bytes, or MQ_EUNSUPPORTED for an unknown kind of compression. */
 MQ_API int mq_message_body(const struct mq_message *m, size_t max, void **scratch, size_t *scratch_cap,
                            struct mq_str *body);
 
 /* Checks of names: one rule at every door (wire, tool, mount).  Return 0 or MQ_EINVAL with the reason in `why`
- * (may be NULL).  compat: 5.2.0 allows [%|a-zA-Z0-9_-] and 127 characters, 255 for groups and retry topics. */
+ * (may be NULL).  compat: 5.2.0 allows [%|a-zA-Z0-9_-] and 127 characters, 255 for groups and retry topics; here dead letter
+ * topics may have 255 too, or long groups had none. */
 MQ_API int mq_check_topic(struct mq_str topic, struct mq_error *why);
 MQ_API int mq_check_group(struct mq_str group, struct mq_error *why);
 

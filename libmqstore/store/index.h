@@ -71,7 +71,7 @@ bool index_tend(struct index *ix);
 
 /* Candidates for (topic, key) with store time in [begin_ms, end_ms], newest first, until cb returns non-zero (returned).
  * compat: hashes are compared, and times to the second: cb must compare key and store time of the record.  The caller limits
- * the number. */
+ * the number; no more than some million entries are looked at. */
 typedef int index_hit_cb(void *arg, int64_t log_off);
 int index_query(struct index *ix, struct mq_str topic, struct mq_str key, int64_t begin_ms, int64_t end_ms,
                 index_hit_cb *cb, void *arg);
