@@ -78,7 +78,7 @@ int namesrv_request(struct namesrv *ns, struct conn *c, struct frame *f)
 	return 0;
 }
 
-/* ---- Answers --------------------------------------------------------------------------------------------------------------- */
+/* ---- Answers ----------------------------------------------------------------------------------------------------- */
 
 void ns_answer(const struct ns_request *q, int32_t code, const char *fmt, ...)
 {

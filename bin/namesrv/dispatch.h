@@ -19,7 +19,8 @@ typedef void ns_handler(const struct ns_request *q);
 /* An answer without body; fmt NULL: no remark. */
 void ns_answer(const struct ns_request *q, int32_t code, const char *fmt, ...) MQ_PRINTF(3, 4);
 /* Success with fields (desc may be NULL) and then a body: the caller appends it to q->out and calls frame_end(). */
-void ns_answer_body(const struct ns_request *q, struct frame_out *o, const struct header_desc *desc, const void *fields);
+void ns_answer_body(const struct ns_request *q, struct frame_out *o, const struct header_desc *desc,
+                    const void *fields);
 /* Success with fields only. */
 void ns_answer_fields(const struct ns_request *q, const struct header_desc *desc, const void *fields);
 

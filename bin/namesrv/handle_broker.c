@@ -9,7 +9,8 @@
 
 enum { VERSION_REGISTER_BODY = 37 };    /* V3_0_11: before, the body is the table of topics alone */
 
-static int decode_body(const struct ns_request *q, const struct register_broker_header *h, struct body_register *r, struct mq_error *e)
+static int decode_body(const struct ns_request *q, const struct register_broker_header *h, struct body_register *r,
+                       struct mq_error *e)
 {
 	*r = (struct body_register){ 0 };
 	if (!q->f->body.n)
@@ -26,7 +27,8 @@ static void answer_registered(const struct ns_request *q, const struct route_mas
 	struct body_kv order;
 
 	ns_answer_body(q, &o, &register_broker_answer_desc, &a);
-	if (q->ns->conf->returnOrderTopicConfigToBroker && kv_table_list(q->ns->kv, MQ_STR(KV_ORDER_NAMESPACE), &order)) {
+	if (q->ns->conf->returnOrderTopicConfigToBroker &&
+	    kv_table_list(q->ns->kv, MQ_STR(KV_ORDER_NAMESPACE), &order)) {
 		body_kv_encode(&order, q->out);
 		body_kv_free(&order);
 	}
@@ -37,10 +39,17 @@ void handle_broker_register(const struct ns_request *q)
 {
 	const struct register_broker_header *h = q->h;
 	struct route_registration r = {
-		.cluster = h->clusterName, .name = h->brokerName, .addr = h->brokerAddr, .ha_addr = h->haServerAddr, .zone = h->zoneName,
-		.id = h->brokerId, .timeout_ms = h->heartbeatTimeoutMillis,
-		.knows_acting_master = HEADER_HAS(register_broker_header, h, enableActingMaster), .acting_master = h->enableActingMaster,
-		.full = h->fullTable || q->ns->conf->deleteTopicWithBrokerRegistration, .conn = q->c,
+		.cluster = h->clusterName,
+		.name = h->brokerName,
+		.addr = h->brokerAddr,
+		.ha_addr = h->haServerAddr,
+		.zone = h->zoneName,
+		.id = h->brokerId,
+		.timeout_ms = h->heartbeatTimeoutMillis,
+		.knows_acting_master = HEADER_HAS(register_broker_header, h, enableActingMaster),
+		.acting_master = h->enableActingMaster,
+		.full = h->fullTable || q->ns->conf->deleteTopicWithBrokerRegistration,
+		.conn = q->c,
 	};
 	struct route_master master;
 	struct body_register body;

@@ -22,8 +22,8 @@ void handle_kv_get(const struct ns_request *q)
 	if (a.value.p)
 		ns_answer_fields(q, &get_kv_answer_desc, &a);
 	else
-		ns_answer(q, RESP_QUERY_NOT_FOUND, "No config item, Namespace: " MQ_STR_FMT " Key: " MQ_STR_FMT, MQ_STR_ARG(h->namespace),
-		          MQ_STR_ARG(h->key));
+		ns_answer(q, RESP_QUERY_NOT_FOUND, "No config item, Namespace: " MQ_STR_FMT " Key: " MQ_STR_FMT,
+		          MQ_STR_ARG(h->namespace), MQ_STR_ARG(h->key));
 }
 
 void handle_kv_delete(const struct ns_request *q)

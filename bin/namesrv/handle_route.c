@@ -16,7 +16,8 @@ static void keep_zone(struct body_route *r, struct mq_str zone)
 
 	for (size_t i = 0; i < r->nbrokers; i++) {
 		const struct body_broker *b = &r->broker[i];
-		bool keep = !body_broker_addr_of(b, 0).p || (b->zone.n == zone.n && strncasecmp(b->zone.p, zone.p, zone.n) == 0);
+		bool keep = !body_broker_addr_of(b, 0).p ||
+		            (b->zone.n == zone.n && strncasecmp(b->zone.p, zone.p, zone.n) == 0);
 
 		if (!keep) {
 			for (size_t k = 0; k < r->nfilters; k++)
@@ -48,7 +49,8 @@ void handle_route_get(const struct ns_request *q)
 		return;
 	}
 	if (route_table_pick(q->ns->routes, h->topic, conf->supportActingMaster, &r) < 0) {
-		ns_answer(q, RESP_TOPIC_NOT_EXIST, "No topic route info in name server for the topic: " MQ_STR_FMT, MQ_STR_ARG(h->topic));
+		ns_answer(q, RESP_TOPIC_NOT_EXIST, "No topic route info in name server for the topic: " MQ_STR_FMT,
+		          MQ_STR_ARG(h->topic));
 		return;
 	}
 	if (conf->orderMessageEnable)
@@ -63,7 +65,7 @@ void handle_route_get(const struct ns_request *q)
 	body_route_free(&r);
 }
 
-/* ---- Lists ----------------------------------------------------------------------------------------------------------------- */
+/* ---- Lists ------------------------------------------------------------------------------------------------------- */
 
 static void answer_list(const struct ns_request *q, struct body_topic_list *l)
 {
@@ -124,7 +126,7 @@ void handle_route_unit_topics(const struct ns_request *q)
 	answer_list(q, &l);
 }
 
-/* ---- Changes --------------------------------------------------------------------------------------------------------------- */
+/* ---- Changes ----------------------------------------------------------------------------------------------------- */
 
 void handle_route_delete(const struct ns_request *q)
 {

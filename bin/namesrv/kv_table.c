@@ -30,7 +30,7 @@ struct kv_table {
 	size_t bytes;
 };
 
-/* ---- Tables ---------------------------------------------------------------------------------------------------------------- */
+/* ---- Tables ------------------------------------------------------------------------------------------------------ */
 
 static struct kv_space *find_space(const struct kv_table *t, struct mq_str name)
 {
@@ -99,7 +99,7 @@ static void drop_space(struct kv_table *t, struct kv_space *s)
 	free(s);
 }
 
-/* ---- File ------------------------------------------------------------------------------------------------------------------ */
+/* ---- File -------------------------------------------------------------------------------------------------------- */
 
 static int save(const struct kv_table *t, struct mq_error *e)
 {
@@ -157,6 +157,8 @@ static int load_file(struct kv_table *t, const char *path, struct mq_error *e)
 			err_set(e, MQ_ECORRUPT, "there is no object configTable");
 		json_decref(root);
 		err_wrap(e, "settings in '%s'", path);
+		if (e)
+			e->code = MQ_ECORRUPT;  /* a damaged file, not a wrong argument */
 		return MQ_ECORRUPT;
 	}
 	json_object_foreach(table, name, space)
@@ -215,9 +217,10 @@ void kv_table_free(struct kv_table *t)
 	free(t);
 }
 
-/* ---- Changes, answers ------------------------------------------------------------------------------------------------------ */
+/* ---- Changes, answers -------------------------------------------------------------------------------------------- */
 
-int kv_table_put(struct kv_table *t, struct mq_str namespace, struct mq_str key, struct mq_str value, struct mq_error *e)
+int kv_table_put(struct kv_table *t, struct mq_str namespace, struct mq_str key, struct mq_str value,
+                 struct mq_error *e)
 {
 	struct kv_space *s = find_space(t, namespace);
 	struct kv_item *i = find_item(s, key);

@@ -13,8 +13,10 @@ struct kv_table *kv_table_open(const char *path, struct mq_error *err);
 void kv_table_free(struct kv_table *t);
 
 /* The change is in the file when they return 0; else nothing has changed: MQ_ETOOBIG or -errno with err. */
-int kv_table_put(struct kv_table *t, struct mq_str namespace, struct mq_str key, struct mq_str value, struct mq_error *err);
-int kv_table_delete(struct kv_table *t, struct mq_str namespace, struct mq_str key, struct mq_error *err); /* 0 also if absent */
+int kv_table_put(struct kv_table *t, struct mq_str namespace, struct mq_str key, struct mq_str value,
+                 struct mq_error *err);
+int kv_table_delete(struct kv_table *t, struct mq_str namespace, struct mq_str key,
+                    struct mq_error *err); /* 0 also if absent */
 /* p == NULL: absent.  Good until the next change. */
 struct mq_str kv_table_get(const struct kv_table *t, struct mq_str namespace, struct mq_str key);
 /* All of a namespace: views, free with body_kv_free().  false: there is no such namespace. */

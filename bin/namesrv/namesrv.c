@@ -13,7 +13,7 @@
 
 #define LOG_MODULE "namesrv"
 
-/* ---- Brokers that went silent, or are first now ---------------------------------------------------------------------------- */
+/* ---- Brokers that went silent, or are first now ------------------------------------------------------------------ */
 
 static void on_expired(void *arg, const void *conn)
 {
@@ -40,7 +40,7 @@ static void on_first(void *arg, const struct route_first *f)
 		notify_first(ns->loop, f);
 }
 
-/* ---- Life ------------------------------------------------------------------------------------------------------------------ */
+/* ---- Life -------------------------------------------------------------------------------------------------------- */
 
 struct namesrv *namesrv_new(uv_loop_t *loop, const struct namesrv_opt *opt, struct mq_error *err)
 {
@@ -104,7 +104,7 @@ void namesrv_stop(struct namesrv *ns, int grace_ms, void (*done)(void *arg), voi
 	uv_close((uv_handle_t *)&ns->scan, on_scan_closed);
 }
 
-/* ---- Connections ----------------------------------------------------------------------------------------------------------- */
+/* ---- Connections ------------------------------------------------------------------------------------------------- */
 
 static int on_request(struct conn *c, struct frame *f)
 {
@@ -126,7 +126,9 @@ void namesrv_closed(struct namesrv *ns, struct conn *c)
 
 int namesrv_listen(struct namesrv *ns, struct mq_error *err)
 {
-	struct server_opt opt = { .bind = ns->conf->bindAddress, .port = ns->conf->listenPort, .backlog = ns->conf->serverSocketBacklog,
+	struct server_opt opt = { .bind = ns->conf->bindAddress,
+	                          .port = ns->conf->listenPort,
+	                          .backlog = ns->conf->serverSocketBacklog,
 	                          .idle_ms = ns->conf->serverChannelMaxIdleTimeSeconds * 1000 };
 
 	ns->server = server_listen(ns->loop, &opt, &namesrv_ops, ns, err);
@@ -138,7 +140,7 @@ int namesrv_port(const struct namesrv *ns)
 	return ns->server ? server_port(ns->server) : 0;
 }
 
-/* ---- Configuration, state -------------------------------------------------------------------------------------------------- */
+/* ---- Configuration, state ---------------------------------------------------------------------------------------- */
 
 void namesrv_conf_changed(struct namesrv *ns)
 {
@@ -168,9 +170,9 @@ void namesrv_reload(struct namesrv *ns)
 
 void namesrv_dump(struct namesrv *ns)
 {
-	log_info("state topics=%zu brokers=%zu settings=%zu connections=%zu requests=%llu", route_table_ntopics(ns->routes),
-	         route_table_nbrokers(ns->routes), kv_table_count(ns->kv), ns->server ? server_conns(ns->server) : 0,
-	         (unsigned long long)ns->requests);
+	log_info("state topics=%zu brokers=%zu settings=%zu connections=%zu requests=%llu",
+	         route_table_ntopics(ns->routes), route_table_nbrokers(ns->routes), kv_table_count(ns->kv),
+	         ns->server ? server_conns(ns->server) : 0, (unsigned long long)ns->requests);
 }
 
 struct route_table *namesrv_routes(struct namesrv *ns)

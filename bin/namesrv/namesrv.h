@@ -15,7 +15,7 @@ struct kv_table;
 
 struct namesrv_opt {
 	const struct namesrv_conf *conf;        /* borrowed; may change while we run */
-	struct conf *rows;                      /* what conf came from, borrowed; NULL: requests about the configuration are refused */
+	struct conf *rows; /* what conf came from, borrowed; NULL: requests about the configuration are refused */
 	/* Reads the configuration anew, for namesrv_reload(); NULL: it cannot be. */
 	struct conf *(*load)(void *arg, struct namesrv_conf *c, struct mq_error *e);
 	void *load_arg;

@@ -55,7 +55,8 @@ static const char *home(void)
 }
 
 /* compat: where the peer keeps them. */
-static int fill_path(struct conf *rows, const char *key, const char *now, const char *name, const char *instead, struct mq_error *e)
+static int fill_path(struct conf *rows, const char *key, const char *now, const char *name, const char *instead,
+                     struct mq_error *e)
 {
 	char *path;
 	int rc;

@@ -12,7 +12,7 @@
 	K(str, bindAddress, "0.0.0.0", 0, 0, CONF_FIXED, "address to listen on") \
 	K(i32, listenPort, "9876", 0, 65535, CONF_FIXED, "port; 0: any free port") \
 	K(str, kvConfigPath, "", 0, 0, CONF_FIXED, "file of the key-value settings; empty: ~/namesrv/kvConfig.json") \
-	K(str, configStorePath, "", 0, 0, CONF_FIXED, "where updateNamesrvConfig saves; empty: the file of -c, else ~/namesrv/namesrv.properties") \
+	K(str, configStorePath, "", 0, 0, CONF_FIXED, "where changes by request are saved") \
 	K(str, configBlackList, "configBlackList;configStorePath;kvConfigPath", 0, 0, CONF_FIXED, "keys that no request may change") \
 	K(str, rocketmqHome, "", 0, 0, CONF_FIXED | CONF_IGNORED, "the peer's home directory") \
 	K(boolean, orderMessageEnable, "false", 0, 0, CONF_RUNTIME, "put the queues of ordered topics into routes") \

@@ -35,8 +35,9 @@ static const struct conn_ops notify_ops = { .opened = on_opened, .closed = on_cl
 
 void notify_first(uv_loop_t *loop, const struct route_first *f)
 {
-	struct min_broker_change_header h = { .minBrokerId = f->id, .minBrokerAddr = f->addr, .offlineBrokerAddr = f->offline,
-	                                      .haBrokerAddr = f->ha };
+	struct min_broker_change_header h = {
+		.minBrokerId = f->id, .minBrokerAddr = f->addr, .offlineBrokerAddr = f->offline, .haBrokerAddr = f->ha
+	};
 
 	HEADER_SET(min_broker_change_header, &h, minBrokerId);
 	for (size_t i = 0; i < f->n; i++) {

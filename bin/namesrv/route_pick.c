@@ -2,12 +2,15 @@
 #include "route_private.h"
 #include <base/str.h>
 
-/* ---- Routes ---------------------------------------------------------------------------------------------------------------- */
+/* ---- Routes ------------------------------------------------------------------------------------------------------ */
 
 static void broker_of(struct body_keep *k, const struct route_broker *from, struct body_broker *to)
 {
-	*to = (struct body_broker){ .name = str_of(from->name), .cluster = str_of(from->cluster), .zone = str_of(from->zone),
-	                            .acting_master = from->acting_master, .naddrs = from->naddrs };
+	*to = (struct body_broker){ .name = str_of(from->name),
+	                            .cluster = str_of(from->cluster),
+	                            .zone = str_of(from->zone),
+	                            .acting_master = from->acting_master,
+	                            .naddrs = from->naddrs };
 	to->addr = body_alloc(k, from->naddrs * sizeof(*to->addr));
 	for (size_t i = 0; i < from->naddrs; i++)
 		to->addr[i] = (struct body_broker_addr){ from->addr[i].id, str_of(from->addr[i].addr) };
@@ -31,7 +34,8 @@ static void filters_of(const struct route_table *t, const struct route_broker *b
 
 		if (!l || !l->nfilters)
 			continue;
-		*f = (struct body_filters){ str_of(l->addr), l->nfilters, body_alloc(&r->keep, l->nfilters * sizeof(*f->server)) };
+		*f = (struct body_filters){ str_of(l->addr), l->nfilters,
+		                            body_alloc(&r->keep, l->nfilters * sizeof(*f->server)) };
 		for (size_t k = 0; k < l->nfilters; k++)
 			f->server[k] = str_of(l->filter[k]);
 		r->nfilters++;
@@ -65,7 +69,7 @@ int route_table_pick(const struct route_table *t, struct mq_str name, bool show_
 	return 0;
 }
 
-/* ---- Brokers and clusters -------------------------------------------------------------------------------------------------- */
+/* ---- Brokers and clusters ---------------------------------------------------------------------------------------- */
 
 void route_table_clusters(const struct route_table *t, struct body_cluster *c)
 {
@@ -80,7 +84,8 @@ void route_table_clusters(const struct route_table *t, struct body_cluster *c)
 	for (from = t->clusters; from; from = from->hh.next) {
 		struct body_cluster_brokers *to = &c->cluster[c->nclusters++];
 
-		*to = (struct body_cluster_brokers){ str_of(from->name), from->n, body_alloc(&c->keep, from->n * sizeof(*to->broker)) };
+		*to = (struct body_cluster_brokers){ str_of(from->name), from->n,
+		                                     body_alloc(&c->keep, from->n * sizeof(*to->broker)) };
 		for (size_t i = 0; i < from->n; i++)
 			to->broker[i] = str_of(from->broker[i]);
 	}
@@ -97,7 +102,7 @@ void route_table_members(const struct route_table *t, struct mq_str cluster, str
 	m->broker.cluster = cluster;
 }
 
-/* ---- Lists of topics ------------------------------------------------------------------------------------------------------- */
+/* ---- Lists of topics --------------------------------------------------------------------------------------------- */
 
 static void list_begin(struct body_topic_list *l, size_t most)
 {

@@ -1,4 +1,4 @@
-/* route_private.h: the tables themselves, for route_table.c (changes) and route_pick.c (answers). */
+/* route_private.h: the tables themselves, for route_table.c (brokers), route_topics.c and route_pick.c (answers). */
 #ifndef NAMESRV_ROUTE_PRIVATE_H
 #define NAMESRV_ROUTE_PRIVATE_H
 
@@ -60,5 +60,14 @@ struct route_broker *route_find_broker(const struct route_table *t, struct mq_st
 struct route_cluster *route_find_cluster(const struct route_table *t, struct mq_str name);
 struct route_live *route_find_live(const struct route_table *t, struct mq_str cluster, struct mq_str addr);
 bool route_no_master(const struct route_broker *b);
+
+struct route_queues *route_topic_queues(const struct route_topic *topic, const struct route_broker *b); /* topic may be NULL */
+void route_topic_set(struct route_table *t, struct mq_str name, struct route_broker *b, const struct body_queues_of *new);
+/* Returns true if the topic is gone with its last queues. */
+bool route_topic_drop(struct route_table *t, struct route_topic *topic, struct route_queues *q);
+void route_topic_free(struct route_table *t, struct route_topic *topic);
+/* Topics of b that the full registration just made did not name; all topics of b. */
+void route_topics_sweep(struct route_table *t, struct route_broker *b);
+void route_topics_forget(struct route_table *t, struct route_broker *b);
 
 #endif

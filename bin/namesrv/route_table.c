@@ -9,15 +9,7 @@
 
 #define LOG_MODULE "route"
 
-/* ---- Finding --------------------------------------------------------------------------------------------------------------- */
-
-struct route_topic *route_find_topic(const struct route_table *t, struct mq_str name)
-{
-	struct route_topic *found;
-
-	HASH_FIND(hh, t->topics, name.p, name.n, found);
-	return found;
-}
+/* ---- Finding ----------------------------------------------------------------------------------------------------- */
 
 struct route_broker *route_find_broker(const struct route_table *t, struct mq_str name)
 {
@@ -63,14 +55,6 @@ static struct mq_str live_cluster(const struct route_live *l)
 	return str_of(l->key);
 }
 
-static struct route_queues *topic_queues(const struct route_topic *topic, const struct route_broker *b)
-{
-	for (size_t i = 0; topic && i < topic->n; i++)
-		if (topic->queues[i].broker == b)
-			return &topic->queues[i];
-	return NULL;
-}
-
 static struct route_addr *broker_addr(const struct route_broker *b, int64_t id)
 {
 	for (size_t i = 0; i < b->naddrs; i++)
@@ -84,123 +68,7 @@ bool route_no_master(const struct route_broker *b)
 	return b->naddrs == 0 || b->addr[0].id > 0;
 }
 
-/* ---- Topics ---------------------------------------------------------------------------------------------------------------- */
-
-static void topic_free(struct route_table *t, struct route_topic *topic)
-{
-	HASH_DELETE(hh, t->topics, topic);
-	free(topic->queues);
-	free(topic);
-}
-
-/* Returns true if the topic is gone with its last queues. */
-static bool topic_drop(struct route_table *t, struct route_topic *topic, struct route_queues *q)
-{
-	*q = topic->queues[--topic->n];
-	if (topic->n)
-		return false;
-	topic_free(t, topic);
-	return true;
-}
-
-static void topic_set(struct route_table *t, struct mq_str name, struct route_broker *b, const struct body_queues_of *new)
-{
-	struct route_topic *topic = route_find_topic(t, name);
-	struct route_queues *q = topic_queues(topic, b);
-
-	if (!topic) {
-		topic = mem_alloc(sizeof(*topic) + name.n + 1);
-		memcpy(topic->name, name.p, name.n);
-		HASH_ADD_KEYPTR(hh, t->topics, topic->name, name.n, topic);
-		log_debug("new topic topic=%s broker=%s", topic->name, b->name);
-	}
-	if (!q) {
-		topic->queues = mem_realloc(topic->queues, (topic->n + 1) * sizeof(*q));
-		q = &topic->queues[topic->n++];
-	} else if (q->read != new->read || q->write != new->write || q->perm != new->perm || q->sys_flag != new->sys_flag) {
-		log_debug("topic changed topic=%s broker=%s read=%d write=%d perm=%d", topic->name, b->name, new->read, new->write, new->perm);
-	}
-	*q = (struct route_queues){ b, new->read, new->write, new->perm, new->sys_flag, t->registrations };
-}
-
-/* Topics of b that the full registration just made did not name. */
-static void topics_sweep(struct route_table *t, struct route_broker *b)
-{
-	struct route_topic *topic, *next;
-
-	HASH_ITER(hh, t->topics, topic, next) {
-		struct route_queues *q = topic_queues(topic, b);
-
-		if (q && q->seen != t->registrations) {
-			log_info("topic deleted with the broker's registration topic=%s broker=%s", topic->name, b->name);
-			topic_drop(t, topic, q);
-		}
-	}
-}
-
-void route_table_add_topic(struct route_table *t, struct mq_str topic, const struct body_queues_of *q, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (!route_find_broker(t, q[i].broker)) {
-			log_warn("topic with a broker that is not known, ignored topic=" MQ_STR_FMT " broker=" MQ_STR_FMT, MQ_STR_ARG(topic),
-			         MQ_STR_ARG(q[i].broker));
-			return;
-		}
-	for (size_t i = 0; i < n && HASH_COUNT(t->topics) < ROUTE_TOPICS_MAX; i++)
-		topic_set(t, topic, route_find_broker(t, q[i].broker), &q[i]);
-}
-
-void route_table_delete_topic(struct route_table *t, struct mq_str name, struct mq_str cluster)
-{
-	struct route_topic *topic = route_find_topic(t, name);
-	struct route_cluster *c;
-
-	if (!topic)
-		return;
-	log_info("topic deleted topic=%s cluster=" MQ_STR_FMT, topic->name, MQ_STR_ARG(cluster));
-	if (!cluster.n) {
-		topic_free(t, topic);
-		return;
-	}
-	c = route_find_cluster(t, cluster);
-	for (size_t i = 0; c && i < c->n; i++) {
-		struct route_queues *q = topic_queues(topic, route_find_broker(t, str_of(c->broker[i])));
-
-		if (q && topic_drop(t, topic, q))
-			return;
-	}
-}
-
-static int change_perm(struct route_table *t, struct mq_str broker, int32_t keep, int32_t add)
-{
-	struct route_broker *b = route_find_broker(t, broker);
-	struct route_topic *topic, *next;
-	int count = 0;
-
-	if (!b)
-		return 0;
-	HASH_ITER(hh, t->topics, topic, next) {
-		struct route_queues *q = topic_queues(topic, b);
-
-		if (q) {
-			q->perm = (q->perm & keep) | add;
-			count++;
-		}
-	}
-	return count;
-}
-
-int route_table_wipe_write(struct route_table *t, struct mq_str broker)
-{
-	return change_perm(t, broker, ~PERM_WRITE, 0);
-}
-
-int route_table_add_write(struct route_table *t, struct mq_str broker)
-{
-	return change_perm(t, broker, 0, PERM_READ | PERM_WRITE);
-}
-
-/* ---- Brokers, clusters ----------------------------------------------------------------------------------------------------- */
+/* ---- Brokers, clusters ------------------------------------------------------------------------------------------- */
 
 static void replace(char **text, struct mq_str now)
 {
@@ -295,7 +163,7 @@ static bool broker_set_addr(struct route_broker *b, int64_t id, struct mq_str ad
 	return true;
 }
 
-/* ---- Who is first ---------------------------------------------------------------------------------------------------------- */
+/* ---- Who is first ------------------------------------------------------------------------------------------------ */
 
 void route_table_on_first(struct route_table *t, void (*cb)(void *arg, const struct route_first *f), void *arg)
 {
@@ -307,7 +175,9 @@ void route_table_on_first(struct route_table *t, void (*cb)(void *arg, const str
 static void tell_first(struct route_table *t, const struct route_broker *b, struct mq_str offline, struct mq_str ha)
 {
 	struct mq_str tell[ROUTE_REPLICAS_MAX];
-	struct route_first f = { .broker = str_of(b->name), .offline = offline, .ha = ha, .acting_master = b->acting_master, .tell = tell };
+	struct route_first f = {
+		.broker = str_of(b->name), .offline = offline, .ha = ha, .acting_master = b->acting_master, .tell = tell
+	};
 
 	if (!t->on_first || !b->naddrs)
 		return;
@@ -319,7 +189,7 @@ static void tell_first(struct route_table *t, const struct route_broker *b, stru
 	t->on_first(t->on_first_arg, &f);
 }
 
-/* ---- Who lives ------------------------------------------------------------------------------------------------------------- */
+/* ---- Who lives --------------------------------------------------------------------------------------------------- */
 
 static void live_free(struct route_table *t, struct route_live *l)
 {
@@ -338,8 +208,10 @@ static void live_set(struct route_table *t, const struct route_registration *r, 
 	if (!l) {
 		l = live_new(r->cluster, r->addr);
 		HASH_ADD_KEYPTR(hh, t->live, l->key, l->key_n, l);
-		log_info("new broker cluster=" MQ_STR_FMT " broker=" MQ_STR_FMT " id=%lld addr=" MQ_STR_FMT " ha=" MQ_STR_FMT, MQ_STR_ARG(r->cluster),
-		         MQ_STR_ARG(r->name), (long long)r->id, MQ_STR_ARG(r->addr), MQ_STR_ARG(r->ha_addr));
+		log_info("new broker cluster=" MQ_STR_FMT " broker=" MQ_STR_FMT " id=%lld addr=" MQ_STR_FMT
+		         " ha=" MQ_STR_FMT,
+		         MQ_STR_ARG(r->cluster), MQ_STR_ARG(r->name), (long long)r->id, MQ_STR_ARG(r->addr),
+		         MQ_STR_ARG(r->ha_addr));
 	}
 	l->last_ms = now_ms;
 	l->timeout_ms = r->timeout_ms > 0 ? r->timeout_ms : ROUTE_TIMEOUT_MS;
@@ -354,7 +226,8 @@ static void live_set(struct route_table *t, const struct route_registration *r, 
 		l->filter[i] = str_dup(r->body->filter[i]);
 }
 
-void route_table_touch(struct route_table *t, struct mq_str cluster, struct mq_str addr, const void *conn, int64_t now_ms)
+void route_table_touch(struct route_table *t, struct mq_str cluster, struct mq_str addr, const void *conn,
+                       int64_t now_ms)
 {
 	struct route_live *l = route_find_live(t, cluster, addr);
 
@@ -372,10 +245,11 @@ const struct body_version *route_table_version(const struct route_table *t, stru
 	return l ? &l->version : NULL;
 }
 
-/* ---- Registration ---------------------------------------------------------------------------------------------------------- */
+/* ---- Registration ------------------------------------------------------------------------------------------------ */
 
 /* Topics are taken from the master, or from the slave with the least id; slaves of old brokers have no say. */
-static void register_topics(struct route_table *t, const struct route_registration *r, struct route_broker *b, bool first)
+static void register_topics(struct route_table *t, const struct route_registration *r, struct route_broker *b,
+                            bool first)
 {
 	const struct body_version *before = route_table_version(t, r->cluster, r->addr);
 	bool changed = first || !before || !body_version_eq(before, &r->body->topics.version);
@@ -391,7 +265,7 @@ static void register_topics(struct route_table *t, const struct route_registrati
 
 		if (!topic->name.n)
 			continue;
-		known = changed ? NULL : topic_queues(route_find_topic(t, topic->name), b);
+		known = changed ? NULL : route_topic_queues(route_find_topic(t, topic->name), b);
 		if (known) {
 			known->seen = t->registrations;
 			continue;
@@ -399,10 +273,10 @@ static void register_topics(struct route_table *t, const struct route_registrati
 		/* With an acting master, what the slave stands in for can be read only. */
 		if (prime_slave && b->acting_master)
 			q.perm &= ~PERM_WRITE;
-		topic_set(t, topic->name, b, &q);
+		route_topic_set(t, topic->name, b, &q);
 	}
 	if (r->full)
-		topics_sweep(t, b);
+		route_topics_sweep(t, b);
 }
 
 /* Is another address with this id ahead?  Then this one is an old master that does not know of its end yet. */
@@ -427,19 +301,22 @@ static void find_master(const struct route_table *t, const struct route_registra
 		*master = (struct route_master){ str_of(a->addr), str_of(l->ha_addr) };
 }
 
-int route_table_register(struct route_table *t, const struct route_registration *r, int64_t now_ms, struct route_master *master,
-                         struct mq_error *e)
+int route_table_register(struct route_table *t, const struct route_registration *r, int64_t now_ms,
+                         struct route_master *master, struct mq_error *e)
 {
 	struct route_broker *b = route_find_broker(t, r->name);
 	struct route_live *l;
 	bool first = !b, new_first;
 
 	*master = (struct route_master){ 0 };
-	if (HASH_COUNT(t->topics) + r->body->topics.n > 2 * (size_t)ROUTE_TOPICS_MAX || HASH_COUNT(t->topics) > ROUTE_TOPICS_MAX)
+	if (HASH_COUNT(t->topics) + r->body->topics.n > 2 * (size_t)ROUTE_TOPICS_MAX ||
+	    HASH_COUNT(t->topics) > ROUTE_TOPICS_MAX)
 		return err_set(e, MQ_EREFUSED, "more than %d topics", ROUTE_TOPICS_MAX);
 	if (!route_find_live(t, r->cluster, r->addr) &&
-	    (HASH_COUNT(t->live) >= ROUTE_BROKERS_MAX || HASH_COUNT(t->brokers) >= ROUTE_BROKERS_MAX || (b && b->naddrs >= ROUTE_REPLICAS_MAX)))
-		return err_set(e, MQ_EREFUSED, "more than %d brokers or %d replicas of one", ROUTE_BROKERS_MAX, ROUTE_REPLICAS_MAX);
+	    (HASH_COUNT(t->live) >= ROUTE_BROKERS_MAX || HASH_COUNT(t->brokers) >= ROUTE_BROKERS_MAX ||
+	     (b && b->naddrs >= ROUTE_REPLICAS_MAX)))
+		return err_set(e, MQ_EREFUSED, "more than %d brokers or %d replicas of one", ROUTE_BROKERS_MAX,
+		               ROUTE_REPLICAS_MAX);
 	if (r->body->topics.n == 1 && !r->full && (!b || !broker_addr(b, r->id)))
 		return err_set(e, MQ_EREFUSED, "register broker failed");
 	cluster_add(t, r->cluster, r->name);
@@ -453,8 +330,8 @@ int route_table_register(struct route_table *t, const struct route_registration 
 		if (str_is(r->addr, b->addr[i].addr) && b->addr[i].id != r->id)
 			broker_drop_addr(b, i);
 	if (overtaken(t, r, b)) {
-		log_warn("ignored: another broker with this id is ahead broker=%s id=%lld addr=" MQ_STR_FMT, b->name, (long long)r->id,
-		         MQ_STR_ARG(r->addr));
+		log_warn("ignored: another broker with this id is ahead broker=%s id=%lld addr=" MQ_STR_FMT, b->name,
+		         (long long)r->id, MQ_STR_ARG(r->addr));
 		l = route_find_live(t, r->cluster, r->addr);
 		if (l)
 			live_free(t, l);
@@ -470,19 +347,7 @@ int route_table_register(struct route_table *t, const struct route_registration 
 	return 0;
 }
 
-/* ---- Leaving --------------------------------------------------------------------------------------------------------------- */
-
-static void forget_topics(struct route_table *t, struct route_broker *b)
-{
-	struct route_topic *topic, *next;
-
-	HASH_ITER(hh, t->topics, topic, next) {
-		struct route_queues *q = topic_queues(topic, b);
-
-		if (q)
-			topic_drop(t, topic, q);
-	}
-}
+/* ---- Leaving ----------------------------------------------------------------------------------------------------- */
 
 static void leave(struct route_table *t, struct mq_str cluster, struct mq_str name, struct mq_str addr, int64_t id)
 {
@@ -490,15 +355,15 @@ static void leave(struct route_table *t, struct mq_str cluster, struct mq_str na
 	struct route_broker *b = route_find_broker(t, name);
 	bool was_first;
 
-	log_info("broker leaves cluster=" MQ_STR_FMT " broker=" MQ_STR_FMT " id=%lld addr=" MQ_STR_FMT, MQ_STR_ARG(cluster), MQ_STR_ARG(name),
-	         (long long)id, MQ_STR_ARG(addr));
+	log_info("broker leaves cluster=" MQ_STR_FMT " broker=" MQ_STR_FMT " id=%lld addr=" MQ_STR_FMT,
+	         MQ_STR_ARG(cluster), MQ_STR_ARG(name), (long long)id, MQ_STR_ARG(addr));
 	if (b) {
 		was_first = b->naddrs && b->addr[0].id == id;
 		for (size_t i = b->naddrs; i-- > 0;)
 			if (str_is(addr, b->addr[i].addr))
 				broker_drop_addr(b, i);
 		if (!b->naddrs) {
-			forget_topics(t, b);
+			route_topics_forget(t, b);
 			cluster_drop(t, b->name);
 			broker_free(t, b);
 		} else {
@@ -512,13 +377,14 @@ static void leave(struct route_table *t, struct mq_str cluster, struct mq_str na
 		live_free(t, l);
 }
 
-bool route_table_unregister(struct route_table *t, struct mq_str cluster, struct mq_str name, struct mq_str addr, int64_t id,
-                            const void *conn)
+bool route_table_unregister(struct route_table *t, struct mq_str cluster, struct mq_str name, struct mq_str addr,
+                            int64_t id, const void *conn)
 {
 	const struct route_live *l = route_find_live(t, cluster, addr);
 
 	if (l && l->conn != conn) {
-		log_info("late farewell of an older process ignored broker=" MQ_STR_FMT " addr=" MQ_STR_FMT, MQ_STR_ARG(name), MQ_STR_ARG(addr));
+		log_info("late farewell of an older process ignored broker=" MQ_STR_FMT " addr=" MQ_STR_FMT,
+		         MQ_STR_ARG(name), MQ_STR_ARG(addr));
 		return false;
 	}
 	leave(t, cluster, name, addr, id);
@@ -568,7 +434,7 @@ void route_table_scan(struct route_table *t, int64_t now_ms, void (*expired)(voi
 	}
 }
 
-/* ---- Life ------------------------------------------------------------------------------------------------------------------ */
+/* ---- Life -------------------------------------------------------------------------------------------------------- */
 
 struct route_table *route_table_new(void)
 {
@@ -583,7 +449,7 @@ void route_table_free(struct route_table *t)
 	struct route_live *live, *next_live;
 
 	HASH_ITER(hh, t->topics, topic, next_topic)
-		topic_free(t, topic);
+		route_topic_free(t, topic);
 	HASH_ITER(hh, t->brokers, broker, next_broker)
 		broker_free(t, broker);
 	HASH_ITER(hh, t->clusters, cluster, next_cluster)

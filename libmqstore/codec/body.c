@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-/* ---- Memory ------------------------------------------------------------------------------------------------------------ */
+/* ---- Memory ------------------------------------------------------------------------------------------------------ */
 
 struct body_chunk {
 	struct body_chunk *next;
@@ -77,7 +77,7 @@ int body_parse(struct body_keep *k, struct mq_str body, const char *what, struct
 	return 0;
 }
 
-/* ---- Parts ------------------------------------------------------------------------------------------------------------- */
+/* ---- Parts ------------------------------------------------------------------------------------------------------- */
 
 size_t body_size(const json_t *v)
 {
@@ -150,7 +150,7 @@ void body_pairs_put(struct json_out *o, const char *key, const struct body_pair 
 	json_close(o, '}');
 }
 
-/* ---- DataVersion ------------------------------------------------------------------------------------------------------- */
+/* ---- DataVersion ------------------------------------------------------------------------------------------------- */
 
 void body_version_next(struct body_version *v, int64_t now_ms, int64_t state)
 {
@@ -200,7 +200,7 @@ void body_version_encode(const struct body_version *v, struct buf *out)
 	version_value(&o, v);
 }
 
-/* ---- MessageQueue ------------------------------------------------------------------------------------------------------ */
+/* ---- MessageQueue ------------------------------------------------------------------------------------------------ */
 
 void body_queue_get(const json_t *o, struct body_queue *q)
 {

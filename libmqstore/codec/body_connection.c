@@ -6,8 +6,11 @@
 static void connection_get(const json_t *o, struct body_connection *c, const char *addr)
 {
 	*c = (struct body_connection){
-		.client_id = json_str(o, "clientId"), .addr = json_str(o, addr), .language = frame_language_code(json_str(o, "language")),
-		.version = body_i32(o, "version", 0), .last_ms = json_i64(o, "lastUpdateTimestamp", 0),
+		.client_id = json_str(o, "clientId"),
+		.addr = json_str(o, addr),
+		.language = frame_language_code(json_str(o, "language")),
+		.version = body_i32(o, "version", 0),
+		.last_ms = json_i64(o, "lastUpdateTimestamp", 0),
 	};
 }
 
@@ -43,7 +46,7 @@ static void connections_put(struct json_out *o, const struct body_connection *v,
 	json_close(o, ']');
 }
 
-/* ---- ConsumerConnection ---------------------------------------------------------------------------------------------------- */
+/* ---- ConsumerConnection ------------------------------------------------------------------------------------------ */
 
 int body_consumer_connection_decode(struct mq_str body, struct body_consumer_connection *c, struct mq_error *e)
 {
@@ -96,7 +99,7 @@ void body_consumer_connection_free(struct body_consumer_connection *c)
 	body_free(&c->keep);
 }
 
-/* ---- ProducerConnection ---------------------------------------------------------------------------------------------------- */
+/* ---- ProducerConnection ------------------------------------------------------------------------------------------ */
 
 int body_producer_connection_decode(struct mq_str body, struct body_producer_connection *c, struct mq_error *e)
 {
@@ -124,7 +127,7 @@ void body_producer_connection_free(struct body_producer_connection *c)
 	body_free(&c->keep);
 }
 
-/* ---- ProducerTableInfo ----------------------------------------------------------------------------------------------------- */
+/* ---- ProducerTableInfo ------------------------------------------------------------------------------------------- */
 
 int body_producer_table_decode(struct mq_str body, struct body_producer_table *t, struct mq_error *e)
 {

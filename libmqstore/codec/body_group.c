@@ -4,15 +4,22 @@
 
 #include <stdlib.h>
 
-/* ---- SubscriptionGroupConfig --------------------------------------------------------------------------------------------- */
+/* ---- SubscriptionGroupConfig ------------------------------------------------------------------------------------- */
 
 #define RETRY_POLICY_DEFAULT "{\"type\":\"CUSTOMIZED\"}"
 
 void body_group_init(struct body_group *g, struct mq_str name)
 {
 	*g = (struct body_group){
-		.name = name, .consume = true, .consume_from_min = true, .consume_broadcast = true, .notify_ids_changed = true,
-		.retry_queues = 1, .retry_max = 16, .broker_when_slow = 1, .timeout_minutes = 15,
+		.name = name,
+		.consume = true,
+		.consume_from_min = true,
+		.consume_broadcast = true,
+		.notify_ids_changed = true,
+		.retry_queues = 1,
+		.retry_max = 16,
+		.broker_when_slow = 1,
+		.timeout_minutes = 15,
 	};
 }
 
@@ -104,7 +111,7 @@ void body_group_free(struct body_group_one *g)
 	body_free(&g->keep);
 }
 
-/* ---- SubscriptionGroupWrapper -------------------------------------------------------------------------------------------- */
+/* ---- SubscriptionGroupWrapper ------------------------------------------------------------------------------------ */
 
 static void forbidden_get(struct body_group_table *t, json_t *table)
 {
@@ -117,7 +124,8 @@ static void forbidden_get(struct body_group_table *t, json_t *table)
 	t->forbidden = body_alloc(&t->keep, n * sizeof(*t->forbidden));
 	json_object_foreach(table, group, topics)
 		json_object_foreach(topics, topic, value)
-			t->forbidden[t->nforbidden++] = (struct body_forbidden){ str_of(group), str_of(topic), body_i32(topics, topic, 0) };
+			t->forbidden[t->nforbidden++] = (struct body_forbidden){ str_of(group), str_of(topic),
+			                                                         body_i32(topics, topic, 0) };
 }
 
 int body_group_table_decode(struct mq_str body, struct body_group_table *t, struct mq_error *e)
@@ -183,7 +191,7 @@ void body_group_table_free(struct body_group_table *t)
 	body_free(&t->keep);
 }
 
-/* ---- GroupList ----------------------------------------------------------------------------------------------------------- */
+/* ---- GroupList --------------------------------------------------------------------------------------------------- */
 
 int body_group_list_decode(struct mq_str body, struct body_group_list *l, struct mq_error *e)
 {

@@ -1,7 +1,7 @@
 /* body_heartbeat.c: heartbeats, subscriptions, lists of consumers. */
 #include "body_heartbeat.h"
 
-/* ---- Enums: the peer's names in the order of their ordinals ---------------------------------------------------------------- */
+/* ---- Enums: the peer's names in the order of their ordinals ------------------------------------------------------ */
 
 static const char *const consume_types[] = { "CONSUME_ACTIVELY", "CONSUME_PASSIVELY", "CONSUME_POP" };
 static const char *const models[] = { "BROADCASTING", "CLUSTERING" };
@@ -28,12 +28,13 @@ const char *body_from_name(enum body_from f)
 
 void body_how_get(const json_t *o, enum body_consume_type *type, enum body_model *model, enum body_from *from)
 {
-	*type = (enum body_consume_type)body_enum(o, "consumeType", consume_types, COUNT(consume_types), CONSUME_PASSIVELY);
+	*type = (enum body_consume_type)body_enum(o, "consumeType", consume_types, COUNT(consume_types),
+	                                          CONSUME_PASSIVELY);
 	*model = (enum body_model)body_enum(o, "messageModel", models, COUNT(models), MODEL_CLUSTERING);
 	*from = (enum body_from)body_enum(o, "consumeFromWhere", froms, COUNT(froms), FROM_LAST_OFFSET);
 }
 
-/* ---- SubscriptionData ------------------------------------------------------------------------------------------------------ */
+/* ---- SubscriptionData -------------------------------------------------------------------------------------------- */
 
 void body_sub_get(struct body_keep *k, const json_t *o, struct body_sub *s)
 {
@@ -41,8 +42,11 @@ void body_sub_get(struct body_keep *k, const json_t *o, struct body_sub *s)
 	size_t i;
 
 	*s = (struct body_sub){
-		.topic = json_str(o, "topic"), .expression = json_str(o, "subString"), .type = json_str(o, "expressionType"),
-		.version = json_i64(o, "subVersion", 0), .class_filter = json_bool(o, "classFilterMode", false),
+		.topic = json_str(o, "topic"),
+		.expression = json_str(o, "subString"),
+		.type = json_str(o, "expressionType"),
+		.version = json_i64(o, "subVersion", 0),
+		.class_filter = json_bool(o, "classFilterMode", false),
 	};
 	if (!s->type.n)
 		s->type = MQ_STR("TAG");
@@ -73,7 +77,7 @@ void body_sub_put(struct json_out *o, const struct body_sub *s)
 	json_close(o, '}');
 }
 
-/* ---- HeartbeatData --------------------------------------------------------------------------------------------------------- */
+/* ---- HeartbeatData ----------------------------------------------------------------------------------------------- */
 
 static void consumer_get(struct body_keep *k, const json_t *o, struct body_consumer *c)
 {
@@ -164,7 +168,7 @@ void body_heartbeat_free(struct body_heartbeat *h)
 	body_free(&h->keep);
 }
 
-/* ---- CheckClientRequestBody ------------------------------------------------------------------------------------------------ */
+/* ---- CheckClientRequestBody -------------------------------------------------------------------------------------- */
 
 int body_client_check_decode(struct mq_str body, struct body_client_check *c, struct mq_error *e)
 {
@@ -200,7 +204,7 @@ void body_client_check_free(struct body_client_check *c)
 	body_free(&c->keep);
 }
 
-/* ---- GetConsumerListByGroupResponseBody ------------------------------------------------------------------------------------ */
+/* ---- GetConsumerListByGroupResponseBody -------------------------------------------------------------------------- */
 
 int body_consumer_list_decode(struct mq_str body, struct body_consumer_list *l, struct mq_error *e)
 {

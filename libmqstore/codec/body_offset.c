@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-/* ---- Queue number → offset ------------------------------------------------------------------------------------------------- */
+/* ---- Queue number → offset --------------------------------------------------------------------------------------- */
 
 static size_t offsets_get(struct body_keep *k, const json_t *object, struct body_queue_offset **v)
 {
@@ -31,7 +31,7 @@ static void offsets_put(struct json_out *o, const struct body_queue_offset *v, s
 	json_close(o, '}');
 }
 
-/* ---- ConsumerOffsetSerializeWrapper ---------------------------------------------------------------------------------------- */
+/* ---- ConsumerOffsetSerializeWrapper ------------------------------------------------------------------------------ */
 
 int body_offset_table_decode(struct mq_str body, struct body_offset_table *t, struct mq_error *e)
 {
@@ -76,7 +76,7 @@ void body_offset_table_free(struct body_offset_table *t)
 	body_free(&t->keep);
 }
 
-/* ---- DelayOffsetSerializeWrapper ------------------------------------------------------------------------------------------- */
+/* ---- DelayOffsetSerializeWrapper --------------------------------------------------------------------------------- */
 
 int body_delay_table_decode(struct mq_str body, struct body_delay_table *t, struct mq_error *e)
 {
@@ -107,7 +107,7 @@ void body_delay_table_free(struct body_delay_table *t)
 	body_free(&t->keep);
 }
 
-/* ---- ResetOffsetBody, ResetOffsetBodyForC ---------------------------------------------------------------------------------- */
+/* ---- ResetOffsetBody, ResetOffsetBodyForC ------------------------------------------------------------------------ */
 
 int body_reset_decode(struct mq_str body, struct body_reset *r, struct mq_error *e)
 {
@@ -176,7 +176,7 @@ void body_reset_free(struct body_reset *r)
 	body_free(&r->keep);
 }
 
-/* ---- Sets of queues -------------------------------------------------------------------------------------------------------- */
+/* ---- Sets of queues ---------------------------------------------------------------------------------------------- */
 
 static size_t queues_get(struct body_keep *k, const json_t *array, struct body_queue **v)
 {

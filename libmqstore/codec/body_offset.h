@@ -44,7 +44,8 @@ struct body_reset {                     /* ResetOffsetBody */
 	size_t n;
 	struct body_reset_queue *queue;
 };
-int body_reset_decode(struct mq_str body, struct body_reset *r, struct mq_error *e);   /* object keys, or the list for C++ */
+int body_reset_decode(struct mq_str body, struct body_reset *r,
+                      struct mq_error *e); /* object keys, or the list for C++ */
 void body_reset_encode(const struct body_reset *r, struct buf *out);
 void body_reset_encode_list(const struct body_reset *r, struct buf *out);              /* ResetOffsetBodyForC */
 void body_reset_free(struct body_reset *r);

@@ -75,7 +75,9 @@ static int pieces_decode(struct mq_str text, int32_t peer_version, struct body_r
 		if (c.bad)
 			return err_set(e, MQ_EINVAL, "registration: cut short in topic %u of %u", i + 1, count);
 		if (!topic_line(&t->keep, piece, &t->topic[t->n++]))
-			return err_set(e, MQ_EINVAL, "registration: topic %u of %u is not 'name read write perm type attributes'", i + 1, count);
+			return err_set(e, MQ_EINVAL,
+			               "registration: topic %u of %u is not 'name read write perm type attributes'",
+			               i + 1, count);
 	}
 	piece = cursor_str(&c, cursor_u32(&c));
 	if (c.bad)
@@ -97,7 +99,8 @@ static int pieces_decode(struct mq_str text, int32_t peer_version, struct body_r
 	return c.bad ? err_set(e, MQ_EINVAL, "registration: cut short in the mappings of static topics") : 0;
 }
 
-int body_register_decode(struct mq_str body, bool compressed, int32_t peer_version, struct body_register *r, struct mq_error *e)
+int body_register_decode(struct mq_str body, bool compressed, int32_t peer_version, struct body_register *r,
+                         struct mq_error *e)
 {
 	struct buf text = { 0 };
 	int rc;
@@ -158,7 +161,8 @@ int body_register_encode_compressed(const struct body_register *r, struct buf *o
 
 		at = piece_begin(&text);
 		buf_str(&text, t->name);
-		buf_printf(&text, " %d %d %d %s ", t->read, t->write, t->perm, t->multi_tag ? "MULTI_TAG" : "SINGLE_TAG");
+		buf_printf(&text, " %d %d %d %s ", t->read, t->write, t->perm,
+		           t->multi_tag ? "MULTI_TAG" : "SINGLE_TAG");
 		o = json_to(&text);
 		json_open(&o, '{');
 		for (size_t k = 0; k < t->nattrs; k++) {

@@ -13,7 +13,8 @@ struct body_register {
 	struct mq_str *filter;          /* filter server addresses: a thing of the past */
 };
 /* peer_version: of the request: from 413 on the compressed form ends with the mappings of static topics. */
-int body_register_decode(struct mq_str body, bool compressed, int32_t peer_version, struct body_register *r, struct mq_error *e);
+int body_register_decode(struct mq_str body, bool compressed, int32_t peer_version, struct body_register *r,
+                         struct mq_error *e);
 void body_register_encode(const struct body_register *r, struct buf *out);
 /* The zlib form, as a peer of version 413 or later reads it. */
 int body_register_encode_compressed(const struct body_register *r, struct buf *out);

@@ -47,7 +47,9 @@ static void broker_get(struct body_keep *k, const json_t *o, struct body_broker 
 	json_t *addr;
 	int64_t id;
 
-	*b = (struct body_broker){ .name = json_str(o, "brokerName"), .cluster = json_str(o, "cluster"), .zone = json_str(o, "zoneName"),
+	*b = (struct body_broker){ .name = json_str(o, "brokerName"),
+	                           .cluster = json_str(o, "cluster"),
+	                           .zone = json_str(o, "zoneName"),
 	                           .acting_master = json_bool(o, "enableActingMaster", false) };
 	if (!json_object_size(addrs))
 		return;
@@ -74,7 +76,7 @@ struct mq_str body_broker_addr_of(const struct body_broker *b, int64_t id)
 	return (struct mq_str){ NULL, 0 };
 }
 
-/* ---- TopicRouteData ---------------------------------------------------------------------------------------------------- */
+/* ---- TopicRouteData ---------------------------------------------------------------------------------------------- */
 
 int body_route_decode(struct mq_str body, struct body_route *r, struct mq_error *e)
 {
@@ -157,7 +159,7 @@ void body_route_free(struct body_route *r)
 	body_free(&r->keep);
 }
 
-/* ---- ClusterInfo ------------------------------------------------------------------------------------------------------- */
+/* ---- ClusterInfo ------------------------------------------------------------------------------------------------- */
 
 int body_cluster_decode(struct mq_str body, struct body_cluster *c, struct mq_error *e)
 {
@@ -219,7 +221,7 @@ void body_cluster_free(struct body_cluster *c)
 	body_free(&c->keep);
 }
 
-/* ---- BrokerMemberGroup ------------------------------------------------------------------------------------------------- */
+/* ---- BrokerMemberGroup ------------------------------------------------------------------------------------------- */
 
 int body_members_decode(struct mq_str body, struct body_members *m, struct mq_error *e)
 {

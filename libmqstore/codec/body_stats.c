@@ -2,7 +2,7 @@
 #include "body_stats.h"
 #include "../base/str.h"
 
-/* ---- TopicStatsTable ------------------------------------------------------------------------------------------------------- */
+/* ---- TopicStatsTable --------------------------------------------------------------------------------------------- */
 
 int body_topic_stats_decode(struct mq_str body, struct body_topic_stats *s, struct mq_error *e)
 {
@@ -51,7 +51,7 @@ void body_topic_stats_free(struct body_topic_stats *s)
 	body_free(&s->keep);
 }
 
-/* ---- ConsumeStats ---------------------------------------------------------------------------------------------------------- */
+/* ---- ConsumeStats ------------------------------------------------------------------------------------------------ */
 
 static void consume_stats_get(struct body_keep *k, const json_t *o, struct body_consume_stats *s)
 {
@@ -116,9 +116,10 @@ void body_consume_stats_free(struct body_consume_stats *s)
 	body_free(&s->keep);
 }
 
-/* ---- ConsumeStatsList ------------------------------------------------------------------------------------------------------ */
+/* ---- ConsumeStatsList -------------------------------------------------------------------------------------------- */
 
-static void group_progress_get(struct body_keep *k, const char *group, const json_t *list, struct body_group_progress *g)
+static void group_progress_get(struct body_keep *k, const char *group, const json_t *list,
+                               struct body_group_progress *g)
 {
 	json_t *one;
 	size_t i;
@@ -181,7 +182,7 @@ void body_broker_progress_free(struct body_broker_progress *p)
 	body_free(&p->keep);
 }
 
-/* ---- BrokerStatsData ------------------------------------------------------------------------------------------------------- */
+/* ---- BrokerStatsData --------------------------------------------------------------------------------------------- */
 
 static void rate_get(const json_t *o, struct body_rate *r)
 {
@@ -225,7 +226,7 @@ void body_broker_stats_encode(const struct body_broker_stats *s, struct buf *out
 	json_close(&o, '}');
 }
 
-/* ---- KVTable --------------------------------------------------------------------------------------------------------------- */
+/* ---- KVTable ----------------------------------------------------------------------------------------------------- */
 
 int body_kv_decode(struct mq_str body, struct body_kv *t, struct mq_error *e)
 {

@@ -2,16 +2,20 @@
 #include "body_topic.h"
 #include "../base/str.h"
 
-/* ---- TopicConfig ------------------------------------------------------------------------------------------------------- */
+/* ---- TopicConfig ------------------------------------------------------------------------------------------------- */
 
 static const char *const filter_types[] = { "SINGLE_TAG", "MULTI_TAG" };
 
 void body_topic_get(struct body_keep *k, const json_t *o, struct body_topic *t)
 {
 	*t = (struct body_topic){
-		.name = json_str(o, "topicName"), .read = body_i32(o, "readQueueNums", 16), .write = body_i32(o, "writeQueueNums", 16),
-		.perm = body_i32(o, "perm", PERM_READ | PERM_WRITE), .sys_flag = body_i32(o, "topicSysFlag", 0),
-		.order = json_bool(o, "order", false), .multi_tag = body_enum(o, "topicFilterType", filter_types, 2, 0) == 1,
+		.name = json_str(o, "topicName"),
+		.read = body_i32(o, "readQueueNums", 16),
+		.write = body_i32(o, "writeQueueNums", 16),
+		.perm = body_i32(o, "perm", PERM_READ | PERM_WRITE),
+		.sys_flag = body_i32(o, "topicSysFlag", 0),
+		.order = json_bool(o, "order", false),
+		.multi_tag = body_enum(o, "topicFilterType", filter_types, 2, 0) == 1,
 	};
 	t->nattrs = body_pairs_get(k, json_object_at(o, "attributes"), &t->attr);
 }
@@ -54,7 +58,7 @@ void body_topic_free(struct body_topic_one *t)
 	body_free(&t->keep);
 }
 
-/* ---- TopicConfigAndMappingSerializeWrapper ------------------------------------------------------------------------------ */
+/* ---- TopicConfigAndMappingSerializeWrapper ----------------------------------------------------------------------- */
 
 void body_topic_table_get(struct body_keep *k, const json_t *o, struct body_topic_table *t)
 {
@@ -119,7 +123,7 @@ void body_topic_table_free(struct body_topic_table *t)
 	body_free(&t->keep);
 }
 
-/* ---- TopicList --------------------------------------------------------------------------------------------------------- */
+/* ---- TopicList --------------------------------------------------------------------------------------------------- */
 
 int body_topic_list_decode(struct mq_str body, struct body_topic_list *l, struct mq_error *e)
 {

@@ -27,7 +27,7 @@ void body_topic_free(struct body_topic_one *t);
 void body_topic_get(struct body_keep *k, const json_t *o, struct body_topic *t);
 void body_topic_put(struct json_out *o, const struct body_topic *t);
 
-struct body_topic_table {               /* TopicConfigAndMappingSerializeWrapper; mappings of static topics are left out */
+struct body_topic_table { /* TopicConfigAndMappingSerializeWrapper; mappings of static topics are left out */
 	struct body_keep keep;
 	struct body_version version, mapping_version;
 	size_t n;

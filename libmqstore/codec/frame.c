@@ -59,7 +59,8 @@ static int binary_parse(const void *p, size_t n, struct frame *f, struct mq_erro
 		struct mq_str key = cursor_str(&map, cursor_u16(&map)), value = cursor_str(&map, cursor_u32(&map));
 
 		if (map.bad)
-			return err_set(e, MQ_EPROTO, "binary header: field %u is cut short or has a bad length", f->nfields);
+			return err_set(e, MQ_EPROTO, "binary header: field %u is cut short or has a bad length",
+			               f->nfields);
 		/* compat: the peer reads an empty key or value as null. */
 		if (!key.n || !value.n)
 			continue;

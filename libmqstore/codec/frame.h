@@ -23,7 +23,7 @@ enum {
 };
 
 struct frame_field {
-	struct mq_str key, value;       /* value is text, also for JSON numbers and booleans; null fields are left out */
+	struct mq_str key, value; /* value is text, also for JSON numbers and booleans; null fields are left out */
 };
 
 struct frame {

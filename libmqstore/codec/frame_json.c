@@ -26,7 +26,7 @@ struct scan {
 	const char *why;        /* what was wrong, when a step fails */
 };
 
-/* ---- Finding ----------------------------------------------------------------------------------------------------------- */
+/* ---- Finding ----------------------------------------------------------------------------------------------------- */
 
 #ifdef __SSE2__
 static inline uint64_t marks16(const char *p)
@@ -127,14 +127,15 @@ static bool fail(struct scan *s, const char *why)
 	return false;
 }
 
-/* ---- Strings ----------------------------------------------------------------------------------------------------------- */
+/* ---- Strings ----------------------------------------------------------------------------------------------------- */
 
 /* Value of a hex digit; others: 0x80. */
 static inline unsigned hex1(char c)
 {
 	static const uint8_t value[256] = {
 		[0 ... '0' - 1] = 0x80, ['0'] = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ['9' + 1 ... 'A' - 1] = 0x80,
-		['A'] = 10, 11, 12, 13, 14, 15, ['F' + 1 ... 'a' - 1] = 0x80, ['a'] = 10, 11, 12, 13, 14, 15, ['f' + 1 ... 255] = 0x80,
+		['A'] = 10, 11, 12, 13, 14, 15, ['F' + 1 ... 'a' - 1] = 0x80,
+		['a'] = 10, 11, 12, 13, 14, 15, ['f' + 1 ... 255] = 0x80,
 	};
 
 	return value[(unsigned char)c];
@@ -280,7 +281,7 @@ static inline bool key(struct scan *s, struct mq_str *out)
 	return string(s, out);
 }
 
-/* ---- Values ------------------------------------------------------------------------------------------------------------ */
+/* ---- Values ------------------------------------------------------------------------------------------------------ */
 
 static bool word(struct scan *s, const char *w, size_t n)
 {
@@ -417,7 +418,7 @@ static bool language(struct scan *s, uint8_t *v)
 	return true;
 }
 
-/* ---- The header -------------------------------------------------------------------------------------------------------- */
+/* ---- The header -------------------------------------------------------------------------------------------------- */
 
 /* The hot loop: `l` is a copy of *s that can live in registers, written back around what is rare. */
 static bool fields(struct scan *s, struct frame *f)
@@ -540,7 +541,9 @@ static bool header(struct scan *s, struct frame *f)
 
 int frame_json_parse(char *p, size_t n, struct frame *f, struct mq_error *e)
 {
-	struct scan s = { .p = p, .end = p + n, .block = p, .marks = n >= SCAN_BLOCK ? marks64(p) : marks_last(p, p + n) };
+	struct scan s = {
+		.p = p, .end = p + n, .block = p, .marks = n >= SCAN_BLOCK ? marks64(p) : marks_last(p, p + n)
+	};
 
 	if (unlikely(!header(&s, f)))
 		return err_set(e, MQ_EPROTO, "JSON header, byte %zu: %s", (size_t)(s.p - p), s.why);

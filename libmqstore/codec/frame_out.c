@@ -87,11 +87,14 @@ static void put_quoted(struct buf *b, struct mq_str s)
 	b->n = (size_t)(w - b->p);
 }
 
-static void begin(struct frame_out *o, struct buf *b, int type, int32_t code, int32_t opaque, int32_t flag, struct mq_str remark)
+static void begin(struct frame_out *o, struct buf *b, int type, int32_t code, int32_t opaque, int32_t flag,
+                  struct mq_str remark)
 {
 	char *p;
 
-	*o = (struct frame_out){ .buf = b, .start = b->n, .type = (uint8_t)type, .opaque = opaque, .flag = flag, .remark = remark };
+	*o = (struct frame_out){
+		.buf = b, .start = b->n, .type = (uint8_t)type, .opaque = opaque, .flag = flag, .remark = remark
+	};
 	if (type == FRAME_BINARY) {
 		p = buf_room(b, OUT_ENVELOPE + OUT_BINARY_FIXED + 4 + remark.n + 4) + OUT_ENVELOPE;
 		put_be16(p, (uint16_t)code);
@@ -193,7 +196,8 @@ void frame_body(struct frame_out *o)
 	if (o->type == FRAME_BINARY) {
 		put_be32(b->p + o->fields_at, (uint32_t)(b->n - o->fields_at - 4));
 	} else {
-		p = buf_room(b, 1 + sizeof(OUT_FLAG) + OUT_DIGITS + sizeof(OUT_OPAQUE) + OUT_DIGITS + sizeof(OUT_REMARK) + sizeof(OUT_TAIL));
+		p = buf_room(b, 1 + sizeof(OUT_FLAG) + OUT_DIGITS + sizeof(OUT_OPAQUE) + OUT_DIGITS +
+		                        sizeof(OUT_REMARK) + sizeof(OUT_TAIL));
 		if (o->comma)
 			*p++ = '}';
 		p = put_i64(put_text(p, OUT_FLAG), o->flag);

@@ -11,7 +11,8 @@
 #define HEADER_TEXT_N(text) _Generic((text), char *: sizeof(text) - 1, default: 0)
 /* Aliases are letters (the search relies on it). */
 #define HEADER_ROW(T, type, member, wire, alias, need, otherwise) \
-	{ HEADER_##type, wire, alias, sizeof(wire) - 1, HEADER_TEXT_N(alias), offsetof(struct T, member), HEADER_NEED_##need, otherwise },
+	{ HEADER_##type, wire, alias, sizeof(wire) - 1, HEADER_TEXT_N(alias), offsetof(struct T, member), \
+	  HEADER_NEED_##need, otherwise },
 #define HEADER_ALIAS(T, type, member, wire, alias, need, otherwise) \
 	_Static_assert(HEADER_TEXT_N(alias) <= 1 && sizeof(wire) > 2, "an alias is one letter, a name more than one");
 #define HEADER_BIT(T, type, member, wire, alias, need, otherwise) \

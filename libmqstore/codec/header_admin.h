@@ -4,7 +4,7 @@
 #ifndef CODEC_HEADER_ADMIN_H
 #define CODEC_HEADER_ADMIN_H
 
-/* ---- Topics ------------------------------------------------------------------------------------------------------------ */
+/* ---- Topics ------------------------------------------------------------------------------------------------------ */
 
 /* attributes: "+key=value,-key".  topicFilterType: SINGLE_TAG, MULTI_TAG. */
 #define CREATE_TOPIC_HEADER(F, T) /* 17 */ \
@@ -39,7 +39,7 @@
 	F(T, i32, count, "count", NULL, OPTIONAL, 0) \
 	F(T, str, consumerGroup, "consumerGroup", NULL, OPTIONAL, 0)
 
-/* ---- Groups ------------------------------------------------------------------------------------------------------------ */
+/* ---- Groups ------------------------------------------------------------------------------------------------------ */
 
 #define CONSUMER_CONNECTION_HEADER(F, T) /* 203 */ \
 	F(T, str, consumerGroup, "consumerGroup", NULL, REQUIRED, 0)
@@ -101,7 +101,7 @@
 	F(T, str, topic, "topic", NULL, OPTIONAL, 0) \
 	F(T, boolean, offline, "offline", NULL, OPTIONAL, 0)
 
-/* ---- The broker itself ------------------------------------------------------------------------------------------------- */
+/* ---- The broker itself ------------------------------------------------------------------------------------------- */
 
 #define CONFIG_ANSWER(F, T) /* 21, 26: version is a DataVersion as JSON text */ \
 	F(T, str, version, "version", NULL, OPTIONAL, 0)

@@ -9,7 +9,7 @@
 struct none_header { uint64_t present; };
 extern const struct header_desc none_header_desc;
 
-/* ---- Offsets ----------------------------------------------------------------------------------------------------------- */
+/* ---- Offsets ----------------------------------------------------------------------------------------------------- */
 
 /* setZeroIfNotFound: absent means yes: look at the bit in `present` before telling false from absent. */
 #define QUERY_OFFSET_HEADER(F, T) /* 14 */ \
@@ -65,7 +65,7 @@ extern const struct header_desc none_header_desc;
 #define EARLIEST_TIME_ANSWER(F, T) \
 	F(T, i64, timestamp, "timestamp", NULL, REQUIRED, 0)
 
-/* ---- Looking ----------------------------------------------------------------------------------------------------------- */
+/* ---- Looking ----------------------------------------------------------------------------------------------------- */
 
 #define QUERY_MESSAGE_HEADER(F, T) /* 12 */ \
 	F(T, str, topic, "topic", NULL, REQUIRED, 0) \
@@ -82,7 +82,7 @@ extern const struct header_desc none_header_desc;
 #define VIEW_MESSAGE_HEADER(F, T) /* 33: byte offset in the commit log */ \
 	F(T, i64, offset, "offset", NULL, REQUIRED, 0)
 
-/* ---- Membership -------------------------------------------------------------------------------------------------------- */
+/* ---- Membership -------------------------------------------------------------------------------------------------- */
 
 #define HEARTBEAT_ANSWER(F, T) /* 34 */ \
 	F(T, boolean, supportHeartbeatV2, "IS_SUPPORT_HEART_BEAT_V2", NULL, OPTIONAL, 0) \
@@ -99,7 +99,7 @@ extern const struct header_desc none_header_desc;
 #define IDS_CHANGED_HEADER(F, T) /* 40, broker to client */ \
 	F(T, str, consumerGroup, "consumerGroup", NULL, REQUIRED, 0)
 
-/* ---- Retry and transactions -------------------------------------------------------------------------------------------- */
+/* ---- Retry and transactions -------------------------------------------------------------------------------------- */
 
 #define SEND_BACK_HEADER(F, T) /* 36 */ \
 	F(T, i64, offset, "offset", NULL, REQUIRED, 0) \
@@ -130,7 +130,7 @@ extern const struct header_desc none_header_desc;
 	F(T, str, offsetMsgId, "offsetMsgId", NULL, OPTIONAL, 0) \
 	F(T, str, bname, "bname", NULL, OPTIONAL, 0)
 
-/* ---- Broker asks client ------------------------------------------------------------------------------------------------ */
+/* ---- Broker asks client ------------------------------------------------------------------------------------------ */
 
 #define RESET_CLIENT_OFFSET_HEADER(F, T) /* 220 */ \
 	F(T, str, topic, "topic", NULL, REQUIRED, 0) \
@@ -175,7 +175,7 @@ extern const struct header_desc none_header_desc;
 	F(T, str, storeHost, "storeHost", NULL, REQUIRED, 0) \
 	F(T, i64, storeTimestamp, "storeTimestamp", NULL, REQUIRED, 0)
 
-/* ---- Pop --------------------------------------------------------------------------------------------------------------- */
+/* ---- Pop --------------------------------------------------------------------------------------------------------- */
 
 /* bornTime absent or 0: the time of arrival.  initMode: 0 from the least offset, 1 from the greatest. */
 #define POP_HEADER(F, T) /* 200050 */ \

@@ -4,7 +4,7 @@
 #ifndef CODEC_HEADER_NAMESRV_H
 #define CODEC_HEADER_NAMESRV_H
 
-/* ---- Small settings ---------------------------------------------------------------------------------------------------- */
+/* ---- Small settings ---------------------------------------------------------------------------------------------- */
 
 #define PUT_KV_HEADER(F, T) /* 100 */ \
 	F(T, str, namespace, "namespace", NULL, REQUIRED, 0) \
@@ -25,7 +25,7 @@
 #define KV_LIST_HEADER(F, T) /* 219 */ \
 	F(T, str, namespace, "namespace", NULL, REQUIRED, 0)
 
-/* ---- Brokers ----------------------------------------------------------------------------------------------------------- */
+/* ---- Brokers ----------------------------------------------------------------------------------------------------- */
 
 /* heartbeatTimeoutMillis absent: 120 s.  enableActingMaster absent: a broker that does not know of it.  bodyCrc32 0: not
  * checked, else CRC-32 of the body with its top bit cleared.  fullTable (our own, unknown to the peer): the body holds all
@@ -89,7 +89,7 @@
 #define ADD_PERM_ANSWER(F, T) \
 	F(T, i32, addTopicCount, "addTopicCount", NULL, REQUIRED, 0)
 
-/* ---- Topics ------------------------------------------------------------------------------------------------------------ */
+/* ---- Topics ------------------------------------------------------------------------------------------------------ */
 
 #define ROUTE_HEADER(F, T) /* 105 */ \
 	F(T, str, topic, "topic", NULL, REQUIRED, 0) \
