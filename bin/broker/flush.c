@@ -101,6 +101,11 @@ void flush_turn(struct flush *f)
 		begin(f, false);
 }
 
+void flush_all(struct flush *f)
+{
+	begin(f, true);
+}
+
 struct flush *flush_new(struct broker *b)
 {
 	struct flush *f = mem_alloc(sizeof *f);

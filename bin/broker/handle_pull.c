@@ -63,10 +63,6 @@ static bool may_pull(struct req *q, const struct pull_header *h, struct group **
 		      h->queueId, (*topic)->name, (*topic)->conf.read, conn_name(q->c));
 		return false;
 	}
-	if (h->maxMsgNums < 1) {
-		reply(q, RESP_SYSTEM_ERROR, "maxMsgNums %d: 1 or more would be right", h->maxMsgNums);
-		return false;
-	}
 	return true;
 }
 
@@ -159,6 +155,8 @@ void handle_pull(struct req *q)
 	}
 	if (p.max_messages > c->maxTransferCountOnMessageInMemory)
 		p.max_messages = c->maxTransferCountOnMessageInMemory;
+	if (p.max_messages < 1) /* compat: Go's pull consumer says 0; the peer's first message always gets through */
+		p.max_messages = 1;
 	if (h->maxMsgBytes > 0 && h->maxMsgBytes < p.max_bytes)
 		p.max_bytes = h->maxMsgBytes < BYTES_MIN ? BYTES_MIN : h->maxMsgBytes;
 	/* While a reset waits, what the client thinks it has done is not what it is to do. */
