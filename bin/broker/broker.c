@@ -443,7 +443,7 @@ void broker_stop(struct broker *b)
 	b->leaving = true;
 	log_info("stopping");
 	uv_timer_stop(&b->idle_timer);
-	flush_all(b->flush); /* in a worker, while name servers answer: little is left for the end */
+	flush_last(b->flush); /* in a worker, while name servers answer: little is left for the end */
 	register_stop(b->reg, UNREGISTER_MS, stop_log, b);
 }
 

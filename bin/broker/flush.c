@@ -101,7 +101,7 @@ void flush_turn(struct flush *f)
 		begin(f, false);
 }
 
-void flush_all(struct flush *f)
+void flush_last(struct flush *f)
 {
 	begin(f, true);
 }

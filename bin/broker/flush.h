@@ -15,7 +15,7 @@ struct flush;
 struct flush *flush_new(struct broker *b);
 void flush_turn(struct flush *f);                                       /* end of a turn */
 /* Everything, soon: the stop is near. */
-void flush_all(struct flush *f);
+void flush_last(struct flush *f);
 /* No more jobs: done(arg) when none runs. */
 void flush_stop(struct flush *f, void (*done)(void *arg), void *arg);
 void flush_free(struct flush *f);                                       /* ends with the next turns of the loop */
