@@ -6,6 +6,7 @@
 #include "balance.h"
 #include "heartbeat.h"
 #include "link.h"
+#include "offset.h"
 #include "pull.h"
 #include "../codec/body_heartbeat.h"
 
@@ -258,9 +259,13 @@ void balance_group_changed(struct mqclient *c, struct mq_str group)
 {
 	struct mqclient_consumer *k;
 
-	LIST_FOREACH(k, &c->consumers, entry)
-		if (k->member && str_is(group, k->group))
-			balance_kick(k);
+	LIST_FOREACH(k, &c->consumers, entry) {
+		if (!k->member || !str_is(group, k->group))
+			continue;
+		/* A member that joins asks for our offsets in a moment: what it does not find it does again. */
+		offset_commit_all(k);
+		balance_kick(k);
+	}
 }
 
 void balance_route_changed(struct topic *t)

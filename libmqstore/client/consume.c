@@ -306,7 +306,11 @@ void mqclient_settle(struct mqclient_consumer *k, struct mq_str topic, const str
 	if (!k->group)
 		return;
 	p = consume_find(k, topic, q);
-	if (p && window_settle(&p->window, queue_off, commit) && !p->pulling)
+	if (!p || !window_settle(&p->window, queue_off, commit))
+		return;
+	if (offset_point(p) >= p->commit_next && !p->committing)
+		offset_commit(p);
+	if (!p->pulling)
 		pull_go(p);
 }
 

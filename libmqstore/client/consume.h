@@ -21,6 +21,7 @@ enum {
 	CONSUME_BATCH = 32,
 	CONSUME_WINDOW_MAX = 1 << 20,
 	CONSUME_BATCH_MAX = 4096,
+	CONSUME_COMMIT_SPAN = 4096,     /* so many settled messages are committed before the 5 s are over: a crash repeats fewer */
 	PULL_SUSPEND_MS = 15000,        /* how long a broker may keep a pull; the peer's */
 	PULL_TIMEOUT_MS = 30000,
 	PULL_PAUSE_MS = 1000,           /* after a refusal */
@@ -99,6 +100,7 @@ struct pull {
 	int64_t stored;                 /* what the broker has; -1 = nothing */
 	int64_t commit_sent;
 	struct link *commit_link;
+	int64_t commit_next;            /* reached this: commit without waiting for the time */
 	bool committing;
 	bool moved;                     /* the broker told us to go elsewhere: a smaller offset may be stored too */
 };

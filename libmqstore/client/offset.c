@@ -139,6 +139,7 @@ void offset_commit(struct pull *p)
 	}
 	p->commit_link = l;
 	p->commit_sent = offset_point(p);
+	p->commit_next = p->commit_sent + CONSUME_COMMIT_SPAN;
 	p->committing = true;
 	p->calls++;
 	frame_cstr(&o, "consumerGroup", p->k->group);

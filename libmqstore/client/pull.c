@@ -101,6 +101,7 @@ void pull_seek(struct pull *p, int64_t off)
 	buf_free(&p->held);
 	p->held_at = 0;
 	p->next = p->handed = off;
+	p->commit_next = off + CONSUME_COMMIT_SPAN;
 	p->moved = true;
 	p->seeks++;
 }

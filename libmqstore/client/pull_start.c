@@ -196,6 +196,7 @@ static void decide(struct pull *p)
 		from = p->ask_stored >= 0 ? p->ask_stored : start_of(p);
 	p->stored = p->ask_stored;
 	p->next = p->handed = from;
+	p->commit_next = from + CONSUME_COMMIT_SPAN;
 	p->end_off = k->stop_at_end ? p->max_off : -1;
 	p->started = true;
 	pull_go(p);

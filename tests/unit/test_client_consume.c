@@ -513,6 +513,31 @@ static void only_what_is_settled_in_order_is_committed(void **state)
 	assert_int_equal(fake_offset(w->a, "g", "t", 0), 5);
 }
 
+static void many_messages_are_committed_before_the_time(void **state)
+{
+	struct world *w = *state;
+	struct mqclient_consume_opt opt = { .group = "g", .start = MQCLIENT_BEGIN };
+
+	put(w, 0, 0, 9000);
+	consume(w, &opt);
+	wait_got(w, 9000);
+	assert_in_range(fake_offset(w->a, "g", "t", 0), 8100, 9000);
+	assert_true(fake_commits(w->a, "g", "t", 0) <= 3);
+}
+
+static void a_member_that_joins_finds_what_was_done(void **state)
+{
+	struct world *w = *state;
+	struct mqclient_consume_opt opt = { .group = "g", .start = MQCLIENT_BEGIN };
+
+	put(w, 0, 0, 10);
+	consume(w, &opt);
+	wait_got(w, 10);
+	fake_notify(w->a, "g");
+	fake_run(&w->loop, 20);
+	assert_int_equal(fake_offset(w->a, "g", "t", 0), 10);
+}
+
 /* mq-recv | head -3 moves the group by three. */
 static void three_taken_of_many_move_the_group_by_three(void **state)
 {
@@ -995,6 +1020,8 @@ int main(void)
 		T(topics_that_are_found_late_do_not_delay_the_start),
 		T(a_new_group_starts_as_told_and_its_place_is_stored),
 		T(only_what_is_settled_in_order_is_committed),
+		T(many_messages_are_committed_before_the_time),
+		T(a_member_that_joins_finds_what_was_done),
 		T(three_taken_of_many_move_the_group_by_three),
 		T(the_window_bounds_what_is_handed_out_and_not_settled),
 		T(filtered_messages_move_the_group_too),
