@@ -169,6 +169,7 @@ static void send_registration(struct ns *s)
 	frame_cstr(&o, "haServerAddr", b->ha_addr);
 	frame_bool(&o, "compressed", s->r->compressed);
 	frame_bool(&o, "enableActingMaster", false);
+	frame_bool(&o, "fullTable", true);
 	frame_i64(&o, "bodyCrc32", crc32_peer(s->r->body.p, s->r->body.n));
 	frame_body(&o);
 	buf_str(o.buf, buf_view(&s->r->body));
