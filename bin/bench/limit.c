@@ -111,6 +111,7 @@ static void prepare(struct limit *l, const struct bench_opt *o)
 	struct frame_id id = { .opaque = 7777777, .type = FRAME_JSON };
 	struct buf body = { 0 };
 	struct frame_out out;
+	size_t n;
 
 	frame_answer(&out, &l->sent, id, RESP_SUCCESS, (struct mq_str){ NULL, 0 });
 	header_encode(&send_answer_desc, &a, false, &out);
@@ -122,11 +123,13 @@ static void prepare(struct limit *l, const struct bench_opt *o)
 	memset(buf_room(&body, (size_t)o->size), 'x', (size_t)o->size);
 	m.body = (struct mq_str){ body.p, (size_t)o->size };
 	m.props[0] = MQ_STR("UNIQ_KEY\1" "7F000001000070EF0000000000532300\2WAIT\1true\2MSG_REGION\1DefaultRegion\2TRACE_ON\1true");
-	l->per_pull = o->pull_max;
+	/* As much as brokers give: no more than was asked for, and not much more than maxMsgBytes. */
+	n = (size_t)message_size(&m);
+	l->per_pull = (int)(BENCH_PULL_BYTES / n) < o->pull_max ? (int)(BENCH_PULL_BYTES / n) : o->pull_max;
+	if (l->per_pull < 1)
+		l->per_pull = 1;
 	l->end = o->mode == BENCH_CONSUME ? (int64_t)1 << 60 : 0;
 	for (int i = 0; i < l->per_pull; i++) {
-		size_t n = (size_t)message_size(&m);
-
 		message_encode(&m, buf_room(&l->records, n));
 		l->records.n += n;
 	}

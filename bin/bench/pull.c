@@ -18,7 +18,7 @@ void bench_pull(struct bench *b, struct conn *c, int opaque, int queue, int64_t 
 		.suspendTimeoutMillis = wait_ms,
 		.subscription = MQ_STR("*"),
 		.expressionType = MQ_STR("TAG"),
-		.maxMsgBytes = 1 << 20,
+		.maxMsgBytes = BENCH_PULL_BYTES,
 		.bname = str_of(b->broker_name),
 	};
 	struct frame_out o;
