@@ -114,7 +114,8 @@ static void parse(int argc, char **argv, struct bench_opt *o)
 		}
 	}
 	if (optind + 1 != argc)
-		cli_usage_error(optind == argc ? "what is to be measured? send, batch, consume or latency" : "one of send, batch, consume, latency");
+		cli_usage_error(optind == argc ? "what is to be measured? send, batch, consume or latency" :
+				"one thing at a time: send, batch, consume or latency");
 	o->mode = mode_of(argv[optind]);
 	if (o->size < 1 || o->size > MQ_BODY_MAX)
 		cli_usage_error("--size: from 1 to %d", MQ_BODY_MAX);

@@ -45,7 +45,7 @@ static inline int64_t histogram_permille(const struct histogram *h, double permi
 		seen += h->count[i];
 		if (seen >= want) {
 			int shift = i < HISTOGRAM_FINE ? 0 : i / (HISTOGRAM_FINE / 2) - 1;
-			int64_t top = i < HISTOGRAM_FINE ? i : ((int64_t)(i - shift * (HISTOGRAM_FINE / 2)) + 1) * ((int64_t)1 << shift) - 1;
+			int64_t first = i - shift * (HISTOGRAM_FINE / 2), top = ((first + 1) << shift) - 1;
 
 			return top < h->max ? top : h->max;
 		}
