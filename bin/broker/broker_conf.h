@@ -27,7 +27,7 @@ enum { ROLE_ASYNC_MASTER, ROLE_SYNC_MASTER, ROLE_SLAVE };
 	K(str, brokerIP2, "", 0, 0, 0, "address told to slaves; empty: brokerIP1") \
 	K(str, bindAddress, "0.0.0.0", 0, 0, CONF_FIXED, "address to listen on") \
 	K(i32, listenPort, "10911", 0, 65535, 0, "port; the fast port is two below; 0: any free port") \
-	K(i32, haListenPort, "0", 0, 65535, 0, "port for slaves; 0: listenPort + 1") \
+	K(i32, haListenPort, "0", 0, 65535, 0, "port told to slaves, not served yet; 0: listenPort + 1") \
 	K(str, namesrvAddr, "", 0, 0, CONF_RUNTIME, "name servers, host:port[;host:port...]") \
 	K(boolean, fetchNamesrvAddrByAddressServer, "false", 0, 0, CONF_RUNTIME, "ask an http address server for namesrvAddr") \
 	K(str, rmqAddressServerDomain, "jmenv.tbsite.net", 0, 0, CONF_RUNTIME, "host, or host:port, of the address server") \
