@@ -27,7 +27,8 @@ static void help(void)
 	size_t n = (size_t)snprintf(text, sizeof text, "%s", head);
 	for (size_t t = 0; t < TABLES; t++)
 		for (const struct command *c = tables[t]; c->name; c++)
-			n += (size_t)snprintf(text + n, sizeof text - n, "  %-18s %c %s\n", c->name, c->where & COMMAND_STORE ? '*' : ' ', c->help);
+			n += (size_t)snprintf(text + n, sizeof text - n, "  %-18s %c %s\n", c->name,
+				c->where & COMMAND_STORE ? '*' : ' ', c->help);
 	cli_help(text);
 }
 
@@ -37,10 +38,12 @@ static void help_command(const struct command *c)
 	size_t n = (size_t)snprintf(text, sizeof text, "usage: mq-admin %s", c->name);
 	for (const struct command_opt *o = c->opts; o->name; o++) {
 		if (o->letter)
-			n += (size_t)snprintf(text + n, sizeof text - n, o->required ? " -%c%s%s" : " [-%c%s%s]", o->letter, o->meta ? " " : "",
+			n += (size_t)snprintf(text + n, sizeof text - n, o->required ? " -%c%s%s" : " [-%c%s%s]", o->letter,
+				o->meta ? " " : "",
 			                      o->meta ? o->meta : "");
 		else
-			n += (size_t)snprintf(text + n, sizeof text - n, o->required ? " --%s%s%s" : " [--%s%s%s]", o->name, o->meta ? " " : "",
+			n += (size_t)snprintf(text + n, sizeof text - n, o->required ? " --%s%s%s" : " [--%s%s%s]", o->name,
+				o->meta ? " " : "",
 			                      o->meta ? o->meta : "");
 	}
 	n += (size_t)snprintf(text + n, sizeof text - n, "\n%s%s.\n\n", c->help, c->where & COMMAND_STORE ? " (also on store:DIR)" : "");

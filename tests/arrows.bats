@@ -52,8 +52,8 @@ none() { # none WHAT TEXT: fails and shows the text unless it is empty
 	none "library includes" "$(forbidden libmqstore 'bin/|broker/|namesrv/|admin/|cli\.h')"
 }
 
-@test "the broker is no client" {
-	none "broker includes" "$(forbidden bin/broker '(libmqstore/)?client/|mqclient\.h|cli\.h|namesrv/|admin/')"
+@test "the broker is no client; only embedded.c knows the name server, since it is both" {
+	none "broker includes" "$(forbidden bin/broker '(libmqstore/)?client/|mqclient\.h|cli\.h|namesrv/|admin/' | grep -v '^bin/broker/embedded\.c:')"
 }
 
 @test "the name server has no store and is no client" {

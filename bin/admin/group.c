@@ -245,7 +245,8 @@ static int one_group(struct admin *a, const char *group)
 		cli_warn("consumerProgress: group '%s' has consumed nothing here", group);
 	show_close(s);
 	if (a->format == SHOW_TABLE && l.n)
-		printf("\nConsume TPS: %.2f\nConsume Diff Total: %lld\nConsume Inflight Total: %lld\n", l.tps, (long long)diff, (long long)inflight);
+		printf("\nConsume TPS: %.2f\nConsume Diff Total: %lld\nConsume Inflight Total: %lld\n", l.tps,
+			(long long)diff, (long long)inflight);
 	progress_free(&l);
 	return status;
 }

@@ -153,7 +153,8 @@ static const char *track_state(struct admin *a, const char *addr, const char *gr
 	json_t *o = admin_json(&ans);
 	json_object_foreach(json_object_get(o, "offsetTable"), key, v) {
 		json_t *q = admin_queue_key(key);
-		if (admin_i64(q, "queueId", -1) == queue && strcmp(admin_text(q, "topic", ""), topic) == 0 && admin_i64(v, "consumerOffset", 0) > off)
+		if (admin_i64(q, "queueId", -1) == queue && strcmp(admin_text(q, "topic", ""), topic) == 0 && admin_i64(v,
+			"consumerOffset", 0) > off)
 			state = "CONSUMED";
 		json_decref(q);
 	}

@@ -215,9 +215,11 @@ static void set_order_conf(struct admin *a, const char *topic, const struct admi
 			const char *colon = memchr(part.p, ':', part.n);
 			bool ours = false;
 			for (size_t i = 0; colon && i < t->n; i++)
-				ours |= strlen(t->b[i].name) == (size_t)(colon - part.p) && memcmp(t->b[i].name, part.p, strlen(t->b[i].name)) == 0;
+				ours |= strlen(t->b[i].name) == (size_t)(colon - part.p) && memcmp(t->b[i].name, part.p,
+					strlen(t->b[i].name)) == 0;
 			if (part.n && !ours)
-				snprintf(conf + strlen(conf), sizeof conf - strlen(conf), "%s" MQ_STR_FMT, *conf ? ";" : "", MQ_STR_ARG(part));
+				snprintf(conf + strlen(conf), sizeof conf - strlen(conf), "%s" MQ_STR_FMT, *conf ? ";" : "",
+					MQ_STR_ARG(part));
 		}
 	}
 	for (size_t i = 0; i < t->n; i++)

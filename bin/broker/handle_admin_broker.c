@@ -105,12 +105,14 @@ static void add_store(struct info *i, struct broker *b, const struct mqstore_sta
 	double gib = 1024.0 * 1024 * 1024;
 
 	info_add(i, "bootTimestamp", "%lld", (long long)b->boot_ms);
-	info_add(i, "runtime", "[ %lld days, %lld hours, %lld minutes, %lld seconds ]", (long long)(up / 86400), (long long)(up / 3600 % 24),
+	info_add(i, "runtime", "[ %lld days, %lld hours, %lld minutes, %lld seconds ]", (long long)(up / 86400),
+		(long long)(up / 3600 % 24),
 	         (long long)(up / 60 % 60), (long long)(up % 60));
 	info_add(i, "putMessageTimesTotal", "%llu", (unsigned long long)b->metrics.messages_in);
 	info_add(i, "putMessageFailedTimes", "%llu", (unsigned long long)b->metrics.sends_refused);
 	info_add(i, "putMessageSizeTotal", "%llu", (unsigned long long)b->metrics.bytes_in);
-	info_add(i, "putMessageAverageSize", "%g", b->metrics.messages_in ? (double)b->metrics.bytes_in / (double)b->metrics.messages_in : 0.0);
+	info_add(i, "putMessageAverageSize", "%g",
+		b->metrics.messages_in ? (double)b->metrics.bytes_in / (double)b->metrics.messages_in : 0.0);
 	info_add(i, "commitLogMinOffset", "%lld", (long long)s->log_min);
 	info_add(i, "commitLogMaxOffset", "%lld", (long long)s->log_max);
 	info_add(i, "commitLogDiskRatio", "%.4f", s->log_disk_used);

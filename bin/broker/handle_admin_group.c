@@ -109,7 +109,8 @@ static struct body_connection *connections(const struct client_group *g)
 	size_t n = 0;
 
 	for (const struct member *m = g->members; m; m = m->next)
-		v[n++] = (struct body_connection){ str_of(m->client_id), str_of(conn_name(m->c)), m->language, m->version, m->seen_wall_ms };
+		v[n++] = (struct body_connection){ str_of(m->client_id), str_of(conn_name(m->c)), m->language, m->version,
+			m->seen_wall_ms };
 	return v;
 }
 

@@ -54,7 +54,8 @@ static void forward(struct req *q, struct mq_str group, struct mq_str client_id)
 	struct call *call;
 
 	if (!m) {
-		reply(q, RESP_SYSTEM_ERROR, "The Consumer <" MQ_STR_FMT "> <" MQ_STR_FMT "> not online", MQ_STR_ARG(group), MQ_STR_ARG(client_id));
+		reply(q, RESP_SYSTEM_ERROR, "The Consumer <" MQ_STR_FMT "> <" MQ_STR_FMT "> not online", MQ_STR_ARG(group),
+			MQ_STR_ARG(client_id));
 		return;
 	}
 	if (m->version < CALL_VERSION_MIN) {

@@ -121,13 +121,15 @@ static int pack_batch(struct send *s, const struct mq_message *m, size_t n, stru
 		props->n = 0;
 		pack_props(s, &m[i], props, i ? id : s->uniq, i ? &id_n : &s->uniq_n);
 		if (props->n > MQ_PROPS_MAX)
-			return err_set(e, MQ_ETOOBIG, "message %zu of a batch: properties with the message id have %zu bytes; %d are allowed", i,
+			return err_set(e, MQ_ETOOBIG,
+				"message %zu of a batch: properties with the message id have %zu bytes; %d are allowed", i,
 			               props->n, MQ_PROPS_MAX);
 		item.props = buf_view(props);
 		batch_put(&s->data, &item);
 	}
 	if (s->data.n - s->props_n > MQ_BODY_MAX)
-		return err_set(e, MQ_ETOOBIG, "batch of %zu messages has %zu bytes; %d are allowed", n, s->data.n - s->props_n, MQ_BODY_MAX);
+		return err_set(e, MQ_ETOOBIG, "batch of %zu messages has %zu bytes; %d are allowed", n,
+			s->data.n - s->props_n, MQ_BODY_MAX);
 	return 0;
 }
 

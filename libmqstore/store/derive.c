@@ -22,7 +22,8 @@ int derive_levels(const char *text, int64_t ms[DELAY_LEVELS_MAX], int *n, struct
 		if (word.n == 0)
 			continue;
 		if (*n == DELAY_LEVELS_MAX || str_duration(word, 1000, &v) < 0 || v < 0)
-			return err_set(err, MQ_EINVAL, "messageDelayLevel: '" MQ_STR_FMT "' is no time such as 10s, 5m, 2h (at most %d of them)",
+			return err_set(err, MQ_EINVAL,
+				"messageDelayLevel: '" MQ_STR_FMT "' is no time such as 10s, 5m, 2h (at most %d of them)",
 				       MQ_STR_ARG(word), DELAY_LEVELS_MAX);
 		ms[(*n)++] = v;
 	}

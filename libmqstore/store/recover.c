@@ -151,7 +151,8 @@ static void report_rest(struct mqstore *s, int64_t end)
 		from += BLANK_BYTES;
 	n = scan_rubbish(&s->log, from, segments_end(&s->log.run), &last);
 	if (n > 0)
-		log_warn("bytes behind the last whole record are no record and are left out from=%" PRId64 " to=%" PRId64 " nonzero=%" PRId64,
+		log_warn("bytes behind the last whole record are no record and are left out "
+			 "from=%" PRId64 " to=%" PRId64 " nonzero=%" PRId64,
 			 from, last, n);
 }
 

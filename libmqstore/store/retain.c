@@ -76,7 +76,8 @@ static void look_at(struct mqstore *s, const char *dir, struct limits *l)
 	if (floor > 0) {
 		l->now |= avail < floor + s->log.run.size;
 		if (avail < floor) {
-			snprintf(s->why, sizeof(s->why), "disk of '%.100s' has %.2f GiB free of %.2f, used %d %%; kept free: %.2f GiB (minFreeBytes)",
+			snprintf(s->why, sizeof(s->why),
+				"disk of '%.100s' has %.2f GiB free of %.2f, used %d %%; kept free: %.2f GiB (minFreeBytes)",
 				 dir, (double)avail / GIB, (double)total / GIB, pct, (double)floor / GIB);
 			l->full = true;
 		}
@@ -86,8 +87,9 @@ static void look_at(struct mqstore *s, const char *dir, struct limits *l)
 	l->now |= pct > clamp(s->opt.disk_clean_forcibly, 30, 85);
 	if (pct > clamp(s->opt.disk_warning, 35, 90)) {
 		snprintf(s->why, sizeof(s->why),
-			 "disk of '%.100s' is %d %% full, limit %d %% (diskSpaceWarningLevelRatio); %.2f GiB free of %.2f: set minFreeBytes to "
-			 "keep a number of bytes instead", dir, pct, clamp(s->opt.disk_warning, 35, 90), (double)avail / GIB, (double)total / GIB);
+			 "disk of '%.100s' is %d %% full, limit %d %% (diskSpaceWarningLevelRatio); "
+			 "%.2f GiB free of %.2f: set minFreeBytes to keep a number of bytes instead",
+			 dir, pct, clamp(s->opt.disk_warning, 35, 90), (double)avail / GIB, (double)total / GIB);
 		l->full = l->now = true;
 	}
 }

@@ -51,7 +51,8 @@ static int check_options(const struct mqstore_opt *o, struct mq_error *err)
 	if (o->log_dir && strchr(o->log_dir, ','))
 		return err_set(err, MQ_EUNSUPPORTED, "storePathCommitLog '%s': one directory only", o->log_dir);
 	if (o->log_segment_bytes < LOG_SEGMENT_MIN)
-		return err_set(err, MQ_EINVAL, "mappedFileSizeCommitLog %lld is less than %d", (long long)o->log_segment_bytes, LOG_SEGMENT_MIN);
+		return err_set(err, MQ_EINVAL, "mappedFileSizeCommitLog %lld is less than %d",
+			(long long)o->log_segment_bytes, LOG_SEGMENT_MIN);
 	if (o->queue_segment_bytes < CQ_ENTRY || o->index_slots < 1 || o->index_entries < 2 || o->max_body_bytes < 1)
 		return err_set(err, MQ_EINVAL, "mappedFileSizeConsumeQueue, maxHashSlotNum, maxIndexNum, maxMessageSize must be positive");
 	return 0;
