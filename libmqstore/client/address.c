@@ -65,7 +65,8 @@ int address_list(struct mq_str text, char ***list, size_t *n, struct mq_error *e
 		to += piece.n + 1;
 	}
 	if (!*n) {
-		rc = err_set(e, MQ_EINVAL, "no name server in '%s'; host:port is wanted", str_show(text, show, sizeof show));
+		rc = err_set(e, MQ_EINVAL, "no name server in '%s'; host:port is wanted",
+		             str_show(text, show, sizeof show));
 		goto fail;
 	}
 	*list = v;
@@ -122,7 +123,8 @@ static int address_default(char *out, size_t cap, struct mq_error *e)
 			home = pw ? pw->pw_dir : NULL;
 		}
 		if (!home || !*home)
-			return err_set(e, MQ_EINVAL, "no address given and no home directory for the usual one; give one with -n");
+			return err_set(e, MQ_EINVAL,
+			               "no address given and no home directory for the usual one; give one with -n");
 		n = snprintf(text, sizeof text, "file:%s/.local/share/mq", home);
 	}
 	if ((size_t)n >= sizeof text)

@@ -1,6 +1,7 @@
 /* answer.c: requests that brokers send to clients: members changed, offsets reset, what are you doing.
  *
- * What we do not do (consume one message directly, transactions, replies) is answered with code 3, which the asker's tool shows. */
+ * What we do not do (consume one message directly, transactions, replies) is answered with code 3, which the asker's
+ * tool shows. */
 #include "answer.h"
 #include "balance.h"
 #include "offset.h"
@@ -56,11 +57,11 @@ static void reset_offsets(struct mqclient_consumer *k, const struct frame *f)
 		const struct body_reset_queue *q = &r.queue[i];
 		for (p = TAILQ_FIRST(&k->pulls); p; p = next) {
 			next = TAILQ_NEXT(p, entry);
-			if (!p->started || q->off < 0 || p->q.id != q->queue.id || !str_is(q->queue.broker, p->broker->name) ||
-			    !str_is(q->queue.topic, p->topic->name))
+			if (!p->started || q->off < 0 || p->q.id != q->queue.id ||
+			    !str_is(q->queue.broker, p->broker->name) || !str_is(q->queue.topic, p->topic->name))
 				continue;
-			client_log(k->c, 1, "offset of group '%s' in topic '%s' queue %s:%d was reset to %lld", k->group, p->topic->name,
-			           p->broker->name, p->q.id, (long long)q->off);
+			client_log(k->c, 1, "offset of group '%s' in topic '%s' queue %s:%d was reset to %lld",
+			           k->group, p->topic->name, p->broker->name, p->q.id, (long long)q->off);
 			pull_seek(p, q->off);
 			offset_commit(p);
 			pull_go(p);

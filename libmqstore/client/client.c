@@ -129,8 +129,8 @@ static int set_servers(struct mqclient *c, struct mq_error *e)
 		nameserver_list(c, one, 1);
 		return 0;
 	default:
-		return err_set(e, MQ_EUNSUPPORTED,
-		               "address '%s': a store directory is read offline, with mqstore_open(); it cannot be joined", c->addr);
+		return err_set(e, MQ_EUNSUPPORTED, "address '%s': a store directory cannot be joined, only read (mqstore_open)",
+		               c->addr);
 	}
 }
 
@@ -264,17 +264,6 @@ int mqclient_run(struct mqclient *c, int timeout_ms)
 	if (timeout_ms > 0)
 		uv_timer_stop(&c->run_timer);
 	return c->in_flight > INT32_MAX ? INT32_MAX : (int)c->in_flight;
-}
-
-int client_wait(struct mqclient *c, const bool *done, int64_t until)
-{
-	while (!*done) {
-		int64_t left = until - client_now();
-		if (left <= 0)
-			return MQ_ETIMEOUT;
-		mqclient_run(c, left > INT32_MAX ? INT32_MAX : (int)left);
-	}
-	return 0;
 }
 
 /* ---- Free ------------------------------------------------------------------------------------------------------------ */

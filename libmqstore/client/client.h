@@ -54,7 +54,6 @@ struct broker;
 struct send;
 struct ns_call;
 struct producer;
-struct consumer;
 struct mqclient_consumer;
 struct http_poll;
 struct embedded;
@@ -140,9 +139,6 @@ static inline bool client_timer_on(const struct client_timer *t) { return t->nod
 
 /* Level 0 error .. 3 debug.  Nothing if the user gave no log function. */
 void client_log(struct mqclient *c, int level, const char *fmt, ...) MQ_PRINTF(3, 4);
-
-/* Turn the loop until *done, or until `until` (client_now() clock).  0 or MQ_ETIMEOUT. */
-int client_wait(struct mqclient *c, const bool *done, int64_t until);
 
 /* A pseudo-random number below n: for spreading load, not for secrets. */
 uint32_t client_random(uint32_t n);

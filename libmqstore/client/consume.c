@@ -172,8 +172,8 @@ static void on_resume_timer(struct client_timer *t)
 
 /* ---- Begin ----------------------------------------------------------------------------------------------------------- */
 
-static int sub_init(struct sub *s, struct mqclient_consumer *k, struct mq_str topic, const char *expr, bool sql, bool retry,
-                    struct mq_error *e)
+static int sub_init(struct sub *s, struct mqclient_consumer *k, struct mq_str topic, const char *expr, bool sql,
+                    bool retry, struct mq_error *e)
 {
 	int rc = mq_check_topic(topic, e);
 
@@ -298,8 +298,8 @@ int mqclient_consume(struct mqclient *c, struct mqclient_consumer **out, const s
 
 /* ---- What the user says ---------------------------------------------------------------------------------------------- */
 
-void mqclient_settle(struct mqclient_consumer *k, struct mq_str topic, const struct mqclient_queue *q, int64_t queue_off,
-                     bool commit)
+void mqclient_settle(struct mqclient_consumer *k, struct mq_str topic, const struct mqclient_queue *q,
+                     int64_t queue_off, bool commit)
 {
 	struct pull *p;
 
@@ -376,7 +376,8 @@ static int commit_rest(struct mqclient_consumer *k, int64_t until)
 		mqclient_run(k->c, (int)((again < until ? again : until) - now));
 	}
 	if (!k->commit_rc)
-		k->commit_rc = err_set(&k->commit_why, MQ_ETIMEOUT, "store offsets of group '%s': no answer in time", k->group);
+		k->commit_rc = err_set(&k->commit_why, MQ_ETIMEOUT, "store offsets of group '%s': no answer in time",
+		                       k->group);
 	return k->commit_rc;
 }
 

@@ -21,7 +21,7 @@ enum {
 	CONSUME_BATCH = 32,
 	CONSUME_WINDOW_MAX = 1 << 20,
 	CONSUME_BATCH_MAX = 4096,
-	CONSUME_COMMIT_SPAN = 4096,     /* so many settled messages are committed before the 5 s are over: a crash repeats fewer */
+	CONSUME_COMMIT_SPAN = 4096,     /* so many settled messages are committed before it is time: a crash repeats fewer */
 	PULL_SUSPEND_MS = 15000,        /* how long a broker may keep a pull; the peer's */
 	PULL_TIMEOUT_MS = 30000,
 	PULL_PAUSE_MS = 1000,           /* after a refusal */

@@ -20,7 +20,8 @@ int embedded_address(const char *dir, char *out, size_t cap, struct mq_error *e)
 	int n = snprintf(out, cap, "unix:%s/mq.sock", dir);
 
 	if (n < 0 || (size_t)n >= cap || (size_t)n - 5 > max)
-		return err_set(e, MQ_EINVAL, "file:%s: path of its socket has %d bytes; %zu are allowed", dir, n - 5, max);
+		return err_set(e, MQ_EINVAL, "file:%s: path of its socket has %d bytes; %zu are allowed", dir, n - 5,
+		               max);
 	return 0;
 }
 
@@ -211,8 +212,8 @@ static int wait_ready(const char *sock, const char *dir, pid_t pid, int64_t unti
 	}
 	last_line(dir, line, sizeof line);
 	if (client_now() >= until)
-		return err_set(e, MQ_ETIMEOUT, "file:%s: its broker does not answer within %d ms%s%s", dir, EMBEDDED_WAIT_MS,
-		               *line ? ": " : "", line);
+		return err_set(e, MQ_ETIMEOUT, "file:%s: its broker does not answer within %d ms%s%s", dir,
+		               EMBEDDED_WAIT_MS, *line ? ": " : "", line);
 	return err_set(e, MQ_ECLOSED, "file:%s: its broker ended at once%s%s", dir, *line ? ": " : "", line);
 }
 
@@ -328,11 +329,6 @@ void embedded_start(struct mqclient *c)
 	c->ns_wait = true;
 	c->open_handles++;
 	uv_queue_work(c->loop, &m->work, on_work, on_done);
-}
-
-bool embedded_running(const struct mqclient *c)
-{
-	return c->embedded != NULL;
 }
 
 void embedded_stop(struct mqclient *c)

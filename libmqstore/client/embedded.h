@@ -13,12 +13,12 @@ enum { EMBEDDED_WAIT_MS = 5000 };
 /* "unix:DIR/mq.sock" into out.  MQ_EINVAL if it is too long for a socket's address. */
 int embedded_address(const char *dir, char *out, size_t cap, struct mq_error *e);
 
-/* Make sure that somebody serves DIR/mq.sock.  Blocks, at most EMBEDDED_WAIT_MS, shorter when *stop becomes true; any thread. */
+/* Make sure that somebody serves DIR/mq.sock.  Blocks, at most EMBEDDED_WAIT_MS, shorter when *stop becomes true; any
+ * thread. */
 int embedded_ensure(const char *dir, const volatile bool *stop, struct mq_error *e);
 
 /* The same on a worker.  c->ns_wait is set meanwhile; then nameserver_ready() is called.  No-op while one runs. */
 void embedded_start(struct mqclient *c);
-bool embedded_running(const struct mqclient *c);
 void embedded_stop(struct mqclient *c);
 
 #endif

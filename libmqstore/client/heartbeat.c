@@ -60,7 +60,8 @@ static void build(struct mqclient *c)
 		if (!k->member || k->phase == CONSUME_LEAVING)
 			continue;
 		i++;
-		*out = (struct body_consumer){ .group = str_of(k->group), .type = CONSUME_PASSIVELY, .model = MODEL_CLUSTERING,
+		*out = (struct body_consumer){ .group = str_of(k->group), .type = CONSUME_PASSIVELY,
+		                              .model = MODEL_CLUSTERING,
 			                       .from = from_of(k), .nsubs = k->nsubs };
 		out->sub = body_alloc(&keep, k->nsubs * sizeof *out->sub);
 		for (size_t s = 0; s < k->nsubs; s++)
@@ -98,7 +99,8 @@ static void on_beat(void *arg, int rc, struct frame *f)
 		l->known = true;
 		consume_link_known(l);
 	} else if (rc == 0) {
-		client_log(c, 1, "heartbeat to %s: %s: %s", l->addr, response_name(f->code), str_show(f->remark, show, sizeof show));
+		client_log(c, 1, "heartbeat to %s: %s: %s", l->addr, response_name(f->code),
+		           str_show(f->remark, show, sizeof show));
 		if (f->code == RESP_GO_AWAY)
 			link_reset(l);
 	} else {

@@ -1,7 +1,7 @@
 /* heartbeat.h: staying known to the brokers: groups of producers and consumers, every 30 s and at once when they change.
  *
- * Goes to the brokers that routes name, by itself: it waits for no name server and no other broker.  A broker knows a client by its
- * connection, so a new connection starts with a heartbeat. */
+ * Goes to the brokers that routes name, by itself: it waits for no name server and no other broker.  A broker knows a
+ * client by its connection, so a new connection starts with a heartbeat. */
 #ifndef CLIENT_HEARTBEAT_H
 #define CLIENT_HEARTBEAT_H
 

@@ -163,9 +163,11 @@ static void on_closed(struct conn *conn, int why)
 	l->conn = NULL;
 	l->known = l->beating = false;
 	if (!l->opened)
-		err_set(&l->why, why ? why : MQ_ECLOSED, "connect to %s: %s", l->addr, mq_strerror(why ? why : MQ_ECLOSED));
+		err_set(&l->why, why ? why : MQ_ECLOSED, "connect to %s: %s", l->addr,
+		        mq_strerror(why ? why : MQ_ECLOSED));
 	else
-		err_set(&l->why, MQ_ECLOSED, "%s: connection closed%s%s", l->addr, why ? ": " : "", why ? mq_strerror(why) : "");
+		err_set(&l->why, MQ_ECLOSED, "%s: connection closed%s%s", l->addr, why ? ": " : "",
+		        why ? mq_strerror(why) : "");
 	client_log(c, l->opened && !why ? 3 : 1, "%s", l->why.text);
 	if (failed) {
 		link_failed(l);

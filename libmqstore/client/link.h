@@ -33,8 +33,8 @@ bool link_usable(const struct link *l);
 /* Connect if there is no connection and no pause: 0, or why not. */
 int link_connect(struct link *l, struct mq_error *e);
 
-/* Begin a request.  0: write fields to *o, perhaps a body, then link_send().  Else why not, with a text; nothing was begun and cb
- * will not be called.  cb is called exactly once, never before this returns; cb == NULL: oneway. */
+/* Begin a request.  0: write fields to *o, perhaps a body, then link_send().  Else why not, with a text; nothing was
+ * begun and cb will not be called.  cb is called exactly once, never before this returns; cb == NULL: oneway. */
 int link_call(struct link *l, struct frame_out *o, int code, int32_t timeout_ms, conn_answer_cb *cb, void *arg,
               struct mq_error *e);
 void link_send(struct link *l, struct frame_out *o);

@@ -121,8 +121,8 @@ static void call_begin(struct ns_call *call)
 	call_next(call);
 }
 
-void nameserver_call(struct mqclient *c, int code, const struct mqclient_field *fields, size_t nfields, struct mq_str body,
-                     int32_t timeout_ms, nameserver_cb *cb, void *arg)
+void nameserver_call(struct mqclient *c, int code, const struct mqclient_field *fields, size_t nfields,
+                     struct mq_str body, int32_t timeout_ms, nameserver_cb *cb, void *arg)
 {
 	struct ns_call *call = mem_alloc(sizeof *call);
 

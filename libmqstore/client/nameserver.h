@@ -8,8 +8,8 @@
 typedef void nameserver_cb(void *arg, int rc, struct frame *f, const struct mq_error *e);
 
 /* Everything is copied.  cb is called exactly once, never before return.  timeout_ms is for each server; 0 = the client's. */
-void nameserver_call(struct mqclient *c, int code, const struct mqclient_field *fields, size_t nfields, struct mq_str body,
-                     int32_t timeout_ms, nameserver_cb *cb, void *arg);
+void nameserver_call(struct mqclient *c, int code, const struct mqclient_field *fields, size_t nfields,
+                     struct mq_str body, int32_t timeout_ms, nameserver_cb *cb, void *arg);
 
 /* Replace the list (copied).  Calls that waited for one go out. */
 void nameserver_list(struct mqclient *c, char *const *list, size_t n);

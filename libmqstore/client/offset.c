@@ -110,11 +110,12 @@ static void on_committed(void *arg, int rc, struct frame *f)
 		if (rc < 0) {
 			rc = link_error(p->commit_link, rc, p->broker->name, &e);
 		} else {
-			rc = err_set(&e, MQ_EREFUSED, "%s: %s", response_name(f->code), str_show(f->remark, show, sizeof show));
+			rc = err_set(&e, MQ_EREFUSED, "%s: %s", response_name(f->code),
+			             str_show(f->remark, show, sizeof show));
 			e.response = f->code;
 		}
-		err_wrap(&e, "store offset %lld of group '%s' in topic '%s' queue %s:%d", (long long)p->commit_sent, k->group,
-		         p->topic->name, p->broker->name, p->q.id);
+		err_wrap(&e, "store offset %lld of group '%s' in topic '%s' queue %s:%d", (long long)p->commit_sent,
+		         k->group, p->topic->name, p->broker->name, p->q.id);
 		k->commit_rc = rc;
 		k->commit_why = e;
 		client_log(p->c, 1, "%s", e.text);
@@ -133,7 +134,8 @@ void offset_commit(struct pull *p)
 	l = broker_master(p->broker);
 	if (!l)
 		l = broker_link(p->broker, 0);
-	if (!l || link_call(l, &o, REQ_UPDATE_CONSUMER_OFFSET, p->c->timeout_ms, on_committed, p, &p->k->commit_why) < 0) {
+	if (!l || link_call(l, &o, REQ_UPDATE_CONSUMER_OFFSET, p->c->timeout_ms, on_committed, p,
+	                    &p->k->commit_why) < 0) {
 		p->k->commit_rc = p->k->commit_why.code ? p->k->commit_why.code : MQ_ECLOSED;
 		return;
 	}

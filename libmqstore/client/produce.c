@@ -7,10 +7,10 @@
  * What is tried again, until the deadline:
  *   - the connection broke, and codes 17 14 1 16 204 205: on another queue, of another broker if there is one; costs a try
  *   - the connection could not be made, and code 1500 (the broker stops): the same, but nothing was stored, so it costs none
- *   - code 2: the broker asks us to slow down and has stored nothing: after 50, 100, 200 ... ms, costs no try.  The peer's producer
- *     gives up here; ours keeps its promise to the pipe.
- * A send with a given queue or a sharding key stays with its queue.  Silence until the deadline is no reason to send again: that
- * would only make duplicates.  Each send has exactly one callback, and never before mqclient_send() has returned.
+ *   - code 2: the broker asks us to slow down and has stored nothing: after 50, 100, 200 ... ms, costs no try.  The
+ *     peer's producer gives up here; ours keeps its promise to the pipe.
+ * A send with a given queue or a sharding key stays with its queue.  Silence until the deadline is no reason to send
+ * again: that would only make duplicates.  Each send has exactly one callback, and never before mqclient_send() has returned.
  *
  * A send costs no allocation once the list of free ones is warm: its bytes are copied into its own buffer, which it keeps. */
 #include "produce.h"
@@ -255,7 +255,8 @@ static void send_try(struct send *s, int64_t now)
 	}
 	if (!have) {
 		if (s->fixed)
-			err_set(send_why(s), MQ_ENOTFOUND, "topic '%s' has no queue %s:%d to write", t->name, s->fixed->name, s->fixed_id);
+			err_set(send_why(s), MQ_ENOTFOUND, "topic '%s' has no queue %s:%d to write", t->name,
+			        s->fixed->name, s->fixed_id);
 		else
 			err_set(send_why(s), MQ_ENOROUTE, "topic '%s': no queue may be written", t->name);
 		send_end_soon(s);
@@ -309,8 +310,8 @@ static void send_refused(struct send *s, struct frame *f)
 	struct mq_error *why = send_why(s);
 	char show[300];
 
-	err_set(why, MQ_EREFUSED, "send to topic '%s' queue %s:%d: %s: %s", s->topic->name, s->broker->name, s->queue_id,
-	        response_name(f->code), str_show(f->remark, show, sizeof show));
+	err_set(why, MQ_EREFUSED, "send to topic '%s' queue %s:%d: %s: %s", s->topic->name, s->broker->name,
+	        s->queue_id, response_name(f->code), str_show(f->remark, show, sizeof show));
 	why->response = f->code;
 	if (client_now() >= s->deadline_ms || s->c->closing) {
 		send_end(s, MQ_EREFUSED, NULL);

@@ -84,13 +84,15 @@ static int pack_one(struct send *s, const struct mq_message *m, const struct mqc
 	s->sys_flag = 0;
 	pack_props(s, m, &s->data, s->uniq, &s->uniq_n);
 	if (s->data.n > MQ_PROPS_MAX)
-		return err_set(e, MQ_ETOOBIG, "properties with the message id have %zu bytes; %d are allowed", s->data.n, MQ_PROPS_MAX);
+		return err_set(e, MQ_ETOOBIG, "properties with the message id have %zu bytes; %d are allowed",
+		               s->data.n, MQ_PROPS_MAX);
 	s->props_n = before = s->data.n;
 	if (opt->compress_over > 0 && m->body.n >= (size_t)opt->compress_over) {
-		rc = zip_pack(opt->compress_type, opt->compress_level ? opt->compress_level : ZIP_LEVEL, m->body, &s->data);
+		rc = zip_pack(opt->compress_type, opt->compress_level ? opt->compress_level : ZIP_LEVEL, m->body,
+		              &s->data);
 		if (rc < 0)
-			return err_set(e, rc, "compression type %#x, level %d: not supported", (unsigned)opt->compress_type,
-			               opt->compress_level);
+			return err_set(e, rc, "compression type %#x, level %d: not supported",
+			               (unsigned)opt->compress_type, opt->compress_level);
 		/* What does not shrink goes out as it is. */
 		if (s->data.n - before < m->body.n) {
 			s->sys_flag = MQ_SYS_COMPRESSED | (opt->compress_type & MQ_SYS_COMPRESS_TYPE);
@@ -121,15 +123,14 @@ static int pack_batch(struct send *s, const struct mq_message *m, size_t n, stru
 		props->n = 0;
 		pack_props(s, &m[i], props, i ? id : s->uniq, i ? &id_n : &s->uniq_n);
 		if (props->n > MQ_PROPS_MAX)
-			return err_set(e, MQ_ETOOBIG,
-				"message %zu of a batch: properties with the message id have %zu bytes; %d are allowed", i,
+			return err_set(e, MQ_ETOOBIG, "message %zu of a batch: properties have %zu bytes; %d are allowed", i,
 			               props->n, MQ_PROPS_MAX);
 		item.props = buf_view(props);
 		batch_put(&s->data, &item);
 	}
 	if (s->data.n - s->props_n > MQ_BODY_MAX)
 		return err_set(e, MQ_ETOOBIG, "batch of %zu messages has %zu bytes; %d are allowed", n,
-			s->data.n - s->props_n, MQ_BODY_MAX);
+		               s->data.n - s->props_n, MQ_BODY_MAX);
 	return 0;
 }
 

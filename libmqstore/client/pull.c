@@ -1,8 +1,8 @@
 /* pull.c: one queue of a consumer: pulling and handing out.
  *
- * One pull is under way per queue; the next leaves in the same turn in which an answer came, so that a broker with messages always
- * has a request.  Messages are handed out in place, from the bytes that were received.  While the consumer is paused, what comes
- * is held (one answer per queue at most) and handed out later.
+ * One pull is under way per queue; the next leaves in the same turn in which an answer came, so that a broker with
+ * messages always has a request.  Messages are handed out in place, from the bytes that were received.  While the
+ * consumer is paused, what comes is held (one answer per queue at most) and handed out later.
  *
  *      0   messages                         -> hand out, pull on
  *      19  nothing new within the hold time -> pull again
@@ -151,8 +151,8 @@ static void pull_refused(struct pull *p, struct frame *f)
 	bool ours = false;
 
 	p->fails++;
-	err_set(&e, MQ_EREFUSED, "receive from topic '%s' queue %s:%d: %s: %s", p->topic->name, p->broker->name, p->q.id,
-	        response_name(f->code), str_show(f->remark, show, sizeof show));
+	err_set(&e, MQ_EREFUSED, "receive from topic '%s' queue %s:%d: %s: %s", p->topic->name, p->broker->name,
+	        p->q.id, response_name(f->code), str_show(f->remark, show, sizeof show));
 	e.response = f->code;
 	switch (f->code) {
 	case RESP_GO_AWAY:
@@ -209,8 +209,8 @@ static void damaged(struct pull *p, int64_t off, const char *what)
 {
 	struct mq_error e;
 
-	err_set(&e, MQ_ECORRUPT, "topic '%s' queue %s:%d offset %lld: %s; passed over", p->topic->name, p->broker->name, p->q.id,
-	        (long long)off, what);
+	err_set(&e, MQ_ECORRUPT, "topic '%s' queue %s:%d offset %lld: %s; passed over", p->topic->name, p->broker->name,
+	        p->q.id, (long long)off, what);
 	consume_trouble(p->k, &e, false);
 }
 
@@ -227,7 +227,8 @@ static void hand_out(struct pull *p, const struct mq_message *m)
 		c->scratch.p = scratch;
 		if (rc < 0) {
 			p->handed = m->queue_off + 1;
-			damaged(p, m->queue_off, rc == MQ_ETOOBIG ? "compressed body is too big" : "compressed body is damaged");
+			damaged(p, m->queue_off,
+			        rc == MQ_ETOOBIG ? "compressed body is too big" : "compressed body is damaged");
 			return;
 		}
 	} else {
@@ -355,14 +356,17 @@ static void moved(struct pull *p, int64_t next)
 	pull_seek(p, next);
 	if (next != was) {
 		if (was < p->min_off)
-			err_set(&e, MQ_ENOTFOUND, "topic '%s' queue %s:%d: offset %lld was deleted; going on at %lld, %lld skipped",
-			        p->topic->name, p->broker->name, p->q.id, (long long)was, (long long)next, (long long)(next - was));
+			err_set(&e, MQ_ENOTFOUND,
+			        "topic '%s' queue %s:%d: offset %lld was deleted; going on at %lld, %lld skipped",
+			        p->topic->name, p->broker->name, p->q.id, (long long)was, (long long)next,
+			        (long long)(next - was));
 		else if (was > p->max_off)
-			err_set(&e, MQ_ENOTFOUND, "topic '%s' queue %s:%d: offset %lld is beyond the end; going on at %lld", p->topic->name,
-			        p->broker->name, p->q.id, (long long)was, (long long)next);
+			err_set(&e, MQ_ENOTFOUND,
+			        "topic '%s' queue %s:%d: offset %lld is beyond the end; going on at %lld",
+			        p->topic->name, p->broker->name, p->q.id, (long long)was, (long long)next);
 		else
-			err_set(&e, MQ_ENOTFOUND, "topic '%s' queue %s:%d: offset was reset from %lld to %lld", p->topic->name,
-			        p->broker->name, p->q.id, (long long)was, (long long)next);
+			err_set(&e, MQ_ENOTFOUND, "topic '%s' queue %s:%d: offset was reset from %lld to %lld",
+			        p->topic->name, p->broker->name, p->q.id, (long long)was, (long long)next);
 		consume_trouble(k, &e, false);
 	}
 	if (p->dropped)
@@ -461,8 +465,8 @@ void pull_go(struct pull *p)
 	struct link *l;
 	int32_t n;
 
-	if (p->dropped || !p->started || p->pulling || p->handing || k->paused || k->dead || k->phase != CONSUME_RUNNING || p->held.n ||
-	    client_timer_on(&p->pause))
+	if (p->dropped || !p->started || p->pulling || p->handing || k->paused || k->dead ||
+	    k->phase != CONSUME_RUNNING || p->held.n || client_timer_on(&p->pause))
 		return;
 	if (p->end_off >= 0 && p->next >= p->end_off) {
 		if (!p->at_end) {

@@ -25,7 +25,8 @@ static void ask_failed(struct pull *p, int rc, const struct frame *f, const char
 	if (rc < 0) {
 		link_error(p->link, rc, p->broker->name, &p->ask_why);
 	} else {
-		err_set(&p->ask_why, MQ_EREFUSED, "%s: %s", response_name(f->code), str_show(f->remark, show, sizeof show));
+		err_set(&p->ask_why, MQ_EREFUSED, "%s: %s", response_name(f->code),
+		        str_show(f->remark, show, sizeof show));
 		p->ask_why.response = f->code;
 	}
 	p->ask_rc = p->ask_why.code;
@@ -169,7 +170,8 @@ static int64_t start_of(const struct pull *p)
 	case MQCLIENT_AT_TIME:
 		return within(p->ask_time, p->min_off, p->max_off);
 	case MQCLIENT_LAST_N:
-		return within(p->max_off - (k->start_value < p->max_off ? k->start_value : p->max_off), p->min_off, p->max_off);
+		return within(p->max_off - (k->start_value < p->max_off ? k->start_value : p->max_off), p->min_off,
+		              p->max_off);
 	default:
 		return p->max_off;
 	}

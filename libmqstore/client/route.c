@@ -316,8 +316,8 @@ static void on_route(void *arg, int rc, struct frame *f, const struct mq_error *
 
 	rc = topic_decode(t, rc, f, e, false);
 	if (rc == MQ_ENOROUTE && !t->c->closing && wants_to_write(t)) {
-		/* Readers know enough; writers may create it.  A topic that was known keeps its queues: a broker that is away for
-		 * a while is no reason to forget them. */
+		/* Readers know enough; writers may create it.  A topic that was known keeps its queues: a broker that
+		 * is away for a while is no reason to forget them. */
 		topic_tell(t, rc, true);
 		nameserver_call(t->c, REQ_GET_ROUTEINFO_BY_TOPIC, &field, 1, (struct mq_str){ 0 }, 0, on_template, t);
 		return;

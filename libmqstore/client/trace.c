@@ -71,8 +71,8 @@ void trace_answered(struct link *l, int32_t code, const struct frame *request)
 {
 	char name[32];
 
-	fprintf(stderr, "> %s answer to %s #%d: %s\n", l->addr, code_name(request->code, name, sizeof name), request->opaque,
-	        response_name(code));
+	fprintf(stderr, "> %s answer to %s #%d: %s\n", l->addr, code_name(request->code, name, sizeof name),
+	        request->opaque, response_name(code));
 }
 
 struct traced {
@@ -90,11 +90,12 @@ static void on_traced(void *arg, int rc, struct frame *f)
 	char name[32];
 
 	if (f) {
-		buf_printf(&b, "< %s answer to %s #%d: %s", t->l->addr, code_name(t->code, name, sizeof name), f->opaque,
-		           response_name(f->code));
+		buf_printf(&b, "< %s answer to %s #%d: %s", t->l->addr, code_name(t->code, name, sizeof name),
+		           f->opaque, response_name(f->code));
 		trace_fields(&b, f);
 	} else {
-		buf_printf(&b, "< %s no answer to %s: %s", t->l->addr, code_name(t->code, name, sizeof name), mq_strerror(rc));
+		buf_printf(&b, "< %s no answer to %s: %s", t->l->addr, code_name(t->code, name, sizeof name),
+		           mq_strerror(rc));
 	}
 	buf_printf(&b, " after %lld us", (long long)(clock_mono_us() - t->start_us));
 	trace_print(&b);

@@ -47,8 +47,8 @@ struct fake_topic *fake_topic(struct fake *f, const char *name, int queues)
 	return t;
 }
 
-void fake_record(struct fake *f, struct buf *b, const char *topic, int queue, int64_t off, const char *body, const char *tag,
-                 int sys_flag)
+void fake_record(struct fake *f, struct buf *b, const char *topic, int queue, int64_t off, const char *body,
+                 const char *tag, int sys_flag)
 {
 	struct message_parts m = { .topic = str_of(topic), .body = str_of(body), .queue_id = queue, .queue_off = off,
 		                   .sys_flag = sys_flag, .log_off = f->log_off, .born_ms = 1700000000000, .store_ms = 1700000000001 };
@@ -66,7 +66,8 @@ void fake_record(struct fake *f, struct buf *b, const char *topic, int queue, in
 	buf_free(&props);
 }
 
-static void answer_pull(struct fake *f, struct conn *c, struct frame_id id, struct fake_topic *t, int queue, int64_t off, int max);
+static void answer_pull(struct fake *f, struct conn *c, struct frame_id id, struct fake_topic *t, int queue,
+                        int64_t off, int max);
 
 static void wake(struct fake *f)
 {
@@ -171,7 +172,8 @@ static void answer_route(struct fake *f, struct conn *c, struct frame_id id, str
 		if (!t && !template)
 			continue;
 		addrs[r.nbrokers] = (struct body_broker_addr){ b->broker_id, str_of(b->addr) };
-		brokers[r.nbrokers] = (struct body_broker){ .name = str_of(b->broker), .cluster = MQ_STR("c"), .naddrs = 1,
+		brokers[r.nbrokers] = (struct body_broker){ .name = str_of(b->broker), .cluster = MQ_STR("c"),
+		                                           .naddrs = 1,
 			                                    .addr = &addrs[r.nbrokers] };
 		r.nbrokers++;
 		queues[r.nqueues++] = (struct body_queues_of){ .broker = str_of(b->broker), .read = t ? t->nqueues : 8,
@@ -215,7 +217,8 @@ static void answer_send(struct fake *f, struct conn *c, struct frame *in)
 	frame_end(&o);
 }
 
-static void answer_pull(struct fake *f, struct conn *c, struct frame_id id, struct fake_topic *t, int queue, int64_t off, int max)
+static void answer_pull(struct fake *f, struct conn *c, struct frame_id id, struct fake_topic *t, int queue,
+                        int64_t off, int max)
 {
 	struct fake_queue *q = &t->queue[queue];
 	struct frame_out o;
@@ -585,7 +588,8 @@ static void request_one(void *arg, struct conn *c)
 	struct request_all *r = arg;
 	struct frame_out o;
 
-	conn_call(c, &o, r->code, FRAME_JSON, 1000, r->code == REQ_NOTIFY_CONSUMER_IDS_CHANGED ? NULL : on_client_answer, r->f);
+	conn_call(c, &o, r->code, FRAME_JSON, 1000,
+	          r->code == REQ_NOTIFY_CONSUMER_IDS_CHANGED ? NULL : on_client_answer, r->f);
 	frame_cstr(&o, r->key, r->value);
 	frame_body(&o);
 	buf_str(o.buf, str_of(r->body));

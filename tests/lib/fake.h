@@ -1,8 +1,8 @@
 /* fake.h: a scripted name server and broker in one, on the loop of the test.
  *
- * By itself it does what a small right broker would do: routes, heartbeats, members, sends, pulls that wait, offsets.  A test says
- * what goes wrong: answer the next requests of a code with something else, not at all, twice, or by hanging up.  Everything that
- * came is counted and the last fields of each request code are kept. */
+ * By itself it does what a small right broker would do: routes, heartbeats, members, sends, pulls that wait, offsets.
+ * A test says what goes wrong: answer the next requests of a code with something else, not at all, twice, or by hanging
+ * up.  Everything that came is counted and the last fields of each request code are kept. */
 #ifndef TESTS_FAKE_H
 #define TESTS_FAKE_H
 
@@ -94,8 +94,8 @@ struct fake_topic *fake_topic(struct fake *f, const char *name, int queues);
 void fake_put(struct fake *f, const char *topic, int queue, const char *body, const char *tag);
 /* Any record, for damaged ones. */
 void fake_put_record(struct fake *f, const char *topic, int queue, const void *p, size_t n);
-void fake_record(struct fake *f, struct buf *b, const char *topic, int queue, int64_t off, const char *body, const char *tag,
-                 int sys_flag);
+void fake_record(struct fake *f, struct buf *b, const char *topic, int queue, int64_t off, const char *body,
+                 const char *tag, int sys_flag);
 
 /* The next `times` requests of this code are treated so. */
 void fake_script(struct fake *f, int code, int times, enum fake_act act, int answer, const char *remark);

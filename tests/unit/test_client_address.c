@@ -73,7 +73,8 @@ static void kinds_are_told_from_the_front(void **state)
 
 static void bad_addresses_are_refused_with_their_piece(void **state)
 {
-	static const char *const bad[] = { "host", "host:", "host:x", "host:99999", "a:1;b", ";", "", "file:", "store:", "http://",
+	static const char *const bad[] = { "host", "host:", "host:x", "host:99999", "a:1;b", ";", "", "file:", "store:",
+	                                  "http://",
 		                           "a:1;[::1" };
 	char out[1000], small[8];
 	struct mq_error e;

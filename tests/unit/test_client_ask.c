@@ -188,7 +188,8 @@ static void on_route(void *arg, int rc, const struct mq_error *err, struct mq_st
 
 	w->answers++;
 	w->rc = rc;
-	snprintf(w->text, sizeof w->text, MQ_STR_FMT, rc < 0 ? (int)strlen(err->text) : (int)text.n, rc < 0 ? err->text : text.p);
+	snprintf(w->text, sizeof w->text, MQ_STR_FMT, rc < 0 ? (int)strlen(err->text) : (int)text.n,
+	         rc < 0 ? err->text : text.p);
 }
 
 static void a_route_is_strict_json(void **state)
@@ -201,7 +202,8 @@ static void a_route_is_strict_json(void **state)
 	assert_int_equal(w->rc, 0);
 	j = json_loads(w->text, 0, NULL);
 	assert_non_null(j);
-	assert_string_equal(json_string_value(json_object_get(json_array_get(json_object_get(j, "queueDatas"), 0), "brokerName")), "a");
+	assert_string_equal(json_string_value(json_object_get(json_array_get(json_object_get(j, "queueDatas"), 0),
+	                                                      "brokerName")), "a");
 	json_decref(j);
 	w->answers = 0;
 	assert_int_equal(mqclient_route(w->c, MQ_STR("nowhere"), on_route, w), 0);

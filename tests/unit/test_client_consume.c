@@ -223,7 +223,8 @@ static void looking_from_the_beginning_sees_everything_in_order_and_ends(void **
 static void looking_starts_where_it_is_told(void **state)
 {
 	static const struct { enum mqclient_start start; int64_t value; int n; } cases[] = {
-		{ MQCLIENT_END, 0, 0 }, { MQCLIENT_BEGIN, 0, 90 }, { MQCLIENT_AT_OFFSET, 95, 5 }, { MQCLIENT_AT_OFFSET, 0, 90 },
+		{ MQCLIENT_END, 0, 0 }, { MQCLIENT_BEGIN, 0, 90 },
+		{ MQCLIENT_AT_OFFSET, 95, 5 }, { MQCLIENT_AT_OFFSET, 0, 90 },
 		{ MQCLIENT_AT_OFFSET, 1000, 0 }, { MQCLIENT_LAST_N, 7, 7 }, { MQCLIENT_LAST_N, 1000, 90 },
 		{ MQCLIENT_AT_TIME, 1700000000000, 45 }, { MQCLIENT_STORED, 0, 0 },
 	};
@@ -232,7 +233,8 @@ static void looking_starts_where_it_is_told(void **state)
 	put(w, 1, 0, 100);
 	w->a->topic[0].queue[1].min = 10;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		struct mqclient_consume_opt opt = { .start = cases[i].start, .start_value = cases[i].value, .stop_at_end = true,
+		struct mqclient_consume_opt opt = { .start = cases[i].start, .start_value = cases[i].value,
+		                                   .stop_at_end = true,
 			                            .queue = { "a", 1 } };
 		w->ngot = w->ended = 0;
 		consume(w, &opt);
@@ -280,7 +282,8 @@ static void the_user_may_say_where_to_start_in_each_queue(void **state)
 static void messages_that_come_while_it_looks_are_not_part_of_the_end(void **state)
 {
 	struct world *w = *state;
-	struct mqclient_consume_opt opt = { .start = MQCLIENT_BEGIN, .stop_at_end = true, .queue = { "a", 0 }, .batch = 10 };
+	struct mqclient_consume_opt opt = { .start = MQCLIENT_BEGIN, .stop_at_end = true, .queue = { "a", 0 },
+	                                   .batch = 10 };
 
 	put(w, 0, 0, 15);
 	w->pause_at = 1;
@@ -322,7 +325,8 @@ static void a_refusal_ends_looking_with_the_brokers_words(void **state)
 	struct mqclient_consume_opt opt = { .start = MQCLIENT_BEGIN, .filter = "a = ", .sql = true };
 
 	put(w, 0, 0, 1);
-	fake_script(w->a, REQ_PULL_MESSAGE, 100, FAKE_ANSWER, RESP_SUBSCRIPTION_PARSE_FAILED, "parse the consumer's subscription failed");
+	fake_script(w->a, REQ_PULL_MESSAGE, 100, FAKE_ANSWER, RESP_SUBSCRIPTION_PARSE_FAILED,
+	            "parse the consumer's subscription failed");
 	consume(w, &opt);
 	assert_true(fake_until(&w->loop, has_trouble, w, 2000));
 	assert_int_equal(w->fatal, 1);
@@ -354,7 +358,8 @@ static void compressed_and_damaged_messages(void **state)
 {
 	struct world *w = *state;
 	struct mqclient_consume_opt opt = { .start = MQCLIENT_BEGIN, .stop_at_end = true, .queue = { "a", 0 } };
-	struct message_parts m = { .topic = MQ_STR("t"), .queue_off = 1, .sys_flag = MQ_SYS_COMPRESSED | MQ_SYS_COMPRESS_ZSTD,
+	struct message_parts m = { .topic = MQ_STR("t"), .queue_off = 1,
+	                          .sys_flag = MQ_SYS_COMPRESSED | MQ_SYS_COMPRESS_ZSTD,
 		                   .born_host = { .len = 4 }, .store_host = { .len = 4 } };
 	struct buf packed = { 0 }, b = { 0 };
 
@@ -445,7 +450,8 @@ static void topics_that_are_found_late_do_not_delay_the_start(void **state)
 	struct mq_str topics[] = { MQ_STR("t"), MQ_STR("t2") };
 	struct mqclient_consume_opt opt = { .group = "g", .topics = topics, .ntopics = 2, .start = MQCLIENT_BEGIN };
 	struct mqclient_consumer *other;
-	struct mqclient_consume_opt first = { .group = "first", .topics = topics, .ntopics = 1, .start = MQCLIENT_BEGIN };
+	struct mqclient_consume_opt first = { .group = "first", .topics = topics, .ntopics = 1,
+	                                     .start = MQCLIENT_BEGIN };
 
 	fake_topic(w->a, "t2", 1);
 	put(w, 0, 0, 10);
@@ -577,7 +583,8 @@ static void the_window_bounds_what_is_handed_out_and_not_settled(void **state)
 static void filtered_messages_move_the_group_too(void **state)
 {
 	struct world *w = *state;
-	struct mqclient_consume_opt opt = { .group = "g", .start = MQCLIENT_BEGIN, .filter = "yes", .stop_at_end = true };
+	struct mqclient_consume_opt opt = { .group = "g", .start = MQCLIENT_BEGIN, .filter = "yes",
+	                                   .stop_at_end = true };
 
 	for (int i = 0; i < 50; i++)
 		fake_put(w->a, "t", 0, "x", i == 20 ? "yes" : "no");

@@ -282,7 +282,8 @@ static void an_unknown_topic_is_refused_unless_brokers_create_topics(void **stat
 
 static void refusals_that_may_pass_go_to_the_other_broker(void **state)
 {
-	static const int codes[] = { RESP_TOPIC_NOT_EXIST, RESP_SERVICE_NOT_AVAILABLE, RESP_SYSTEM_ERROR, RESP_NO_PERMISSION };
+	static const int codes[] = { RESP_TOPIC_NOT_EXIST, RESP_SERVICE_NOT_AVAILABLE, RESP_SYSTEM_ERROR,
+	                            RESP_NO_PERMISSION };
 	struct world *w = *state;
 
 	second_broker(w);
@@ -584,7 +585,8 @@ static void producers_are_told_after_a_second_and_take_their_leave(void **state)
 	fake_script(w->a, REQ_GET_ROUTEINFO_BY_TOPIC, 1000, FAKE_SILENT, 0, NULL);
 	assert_int_equal(send_opt(w, "other", "x", &opt), 0);
 	assert_true(fake_until(&w->loop, heartbeat_came, w, 1600));
-	assert_non_null(memmem(fake_body(w->a, REQ_HEART_BEAT).p, fake_body(w->a, REQ_HEART_BEAT).n, "{\"groupName\":\"pg\"}", 18));
+	assert_non_null(memmem(fake_body(w->a, REQ_HEART_BEAT).p, fake_body(w->a, REQ_HEART_BEAT).n,
+	                       "{\"groupName\":\"pg\"}", 18));
 	fake_run(&w->loop, 20);
 	mqclient_free(w->c, 300);
 	open_client(w, w->a->addr);
