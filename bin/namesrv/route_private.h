@@ -38,6 +38,8 @@ struct route_live {
 	int64_t last_ms, timeout_ms;
 	struct body_version version;
 	const void *conn;
+	uint64_t digest;                /* of the last body */
+	uint64_t changes;               /* as they were after it */
 	char *ha_addr;
 	size_t nfilters;
 	char **filter;
@@ -51,6 +53,7 @@ struct route_table {
 	struct route_cluster *clusters;
 	struct route_live *live;
 	uint32_t registrations;
+	uint64_t changes;               /* topics and addresses that went or moved */
 	void (*on_first)(void *arg, const struct route_first *f);
 	void *on_first_arg;
 };

@@ -139,18 +139,22 @@ static void broker_free(struct route_table *t, struct route_broker *b)
 	free(b);
 }
 
-static void broker_drop_addr(struct route_broker *b, size_t i)
+static void broker_drop_addr(struct route_table *t, struct route_broker *b, size_t i)
 {
+	t->changes++;
 	free(b->addr[i].addr);
 	memmove(&b->addr[i], &b->addr[i + 1], (--b->naddrs - i) * sizeof(*b->addr));
 }
 
 /* Returns true if the id is new. */
-static bool broker_set_addr(struct route_broker *b, int64_t id, struct mq_str addr)
+static bool broker_set_addr(struct route_table *t, struct route_broker *b, int64_t id, struct mq_str addr)
 {
 	struct route_addr *a = broker_addr(b, id);
 	size_t i = 0;
 
+	if (a && str_is(addr, a->addr))
+		return false;
+	t->changes++;
 	if (a) {
 		replace(&a->addr, addr);
 		return false;
@@ -201,6 +205,13 @@ static void live_free(struct route_table *t, struct route_live *l)
 	free(l);
 }
 
+static void live_touch(struct route_live *l, const struct route_registration *r, int64_t now_ms)
+{
+	l->last_ms = now_ms;
+	l->timeout_ms = r->timeout_ms > 0 ? r->timeout_ms : ROUTE_TIMEOUT_MS;
+	l->conn = r->conn;
+}
+
 static void live_set(struct route_table *t, const struct route_registration *r, int64_t now_ms)
 {
 	struct route_live *l = route_find_live(t, r->cluster, r->addr);
@@ -213,11 +224,11 @@ static void live_set(struct route_table *t, const struct route_registration *r, 
 		         MQ_STR_ARG(r->cluster), MQ_STR_ARG(r->name), (long long)r->id, MQ_STR_ARG(r->addr),
 		         MQ_STR_ARG(r->ha_addr));
 	}
-	l->last_ms = now_ms;
-	l->timeout_ms = r->timeout_ms > 0 ? r->timeout_ms : ROUTE_TIMEOUT_MS;
-	l->version = r->body->topics.version;
-	l->conn = r->conn;
+	live_touch(l, r, now_ms);
 	replace(&l->ha_addr, r->ha_addr);
+	l->version = r->body->topics.version;
+	l->digest = r->digest;
+	l->changes = t->changes;
 	for (size_t i = 0; i < l->nfilters; i++)
 		free(l->filter[i]);
 	l->nfilters = r->body->nfilters;
@@ -328,7 +339,7 @@ int route_table_register(struct route_table *t, const struct route_registration 
 	/* A slave that became master (or the reverse) is known under one id only. */
 	for (size_t i = b->naddrs; i-- > 0;)
 		if (str_is(r->addr, b->addr[i].addr) && b->addr[i].id != r->id)
-			broker_drop_addr(b, i);
+			broker_drop_addr(t, b, i);
 	if (overtaken(t, r, b)) {
 		log_warn("ignored: another broker with this id is ahead broker=%s id=%lld addr=" MQ_STR_FMT, b->name,
 		         (long long)r->id, MQ_STR_ARG(r->addr));
@@ -337,7 +348,7 @@ int route_table_register(struct route_table *t, const struct route_registration 
 			live_free(t, l);
 		return 0;
 	}
-	if (broker_set_addr(b, r->id, r->addr))
+	if (broker_set_addr(t, b, r->id, r->addr))
 		first = true;
 	register_topics(t, r, b, first);
 	live_set(t, r, now_ms);
@@ -345,6 +356,26 @@ int route_table_register(struct route_table *t, const struct route_registration 
 	if (new_first)
 		tell_first(t, b, (struct mq_str){ NULL, 0 }, r->ha_addr);
 	return 0;
+}
+
+static bool same_text(struct mq_str a, const char *b)
+{
+	return a.p ? b && str_is(a, b) : !b;
+}
+
+bool route_table_again(struct route_table *t, const struct route_registration *r, int64_t now_ms, struct route_master *master)
+{
+	const struct route_broker *b = route_find_broker(t, r->name);
+	const struct route_addr *a = b ? broker_addr(b, r->id) : NULL;
+	struct route_live *l = a ? route_find_live(t, r->cluster, r->addr) : NULL;
+
+	if (!l || l->digest != r->digest || l->changes != t->changes || !str_is(r->addr, a->addr) || !same_text(r->zone, b->zone) ||
+	    !same_text(r->ha_addr, l->ha_addr) || b->acting_master != (r->knows_acting_master && r->acting_master))
+		return false;
+	*master = (struct route_master){ 0 };
+	live_touch(l, r, now_ms);
+	find_master(t, r, b, master);
+	return true;
 }
 
 /* ---- Leaving ----------------------------------------------------------------------------------------------------- */
@@ -361,7 +392,7 @@ static void leave(struct route_table *t, struct mq_str cluster, struct mq_str na
 		was_first = b->naddrs && b->addr[0].id == id;
 		for (size_t i = b->naddrs; i-- > 0;)
 			if (str_is(addr, b->addr[i].addr))
-				broker_drop_addr(b, i);
+				broker_drop_addr(t, b, i);
 		if (!b->naddrs) {
 			route_topics_forget(t, b);
 			cluster_drop(t, b->name);

@@ -43,11 +43,15 @@ struct route_registration {
 	bool acting_master;                     /* it wants a slave to act as master */
 	bool full;                              /* topics that are not in the body are gone */
 	const void *conn;
-	const struct body_register *body;
+	const struct body_register *body;       /* not for route_table_again() */
+	uint64_t digest;                        /* of the body's bytes, so that the same body is known again */
 };
 struct route_master {                           /* for a slave: where its master is; p == NULL: not known */
 	struct mq_str addr, ha_addr;
 };
+/* True if this is what the broker registered last time, and no topic or address has gone since: then it lives, and that is
+ * all; the body need not be read.  Tables of many topics come from every broker every 30 s.  Else false, and nothing is done. */
+bool route_table_again(struct route_table *t, const struct route_registration *r, int64_t now_ms, struct route_master *master);
 /* 0: taken, or ignored because another broker with the same name and id is ahead in its state version (as the peer: both are
  * success).  MQ_EREFUSED: a few changed topics before the whole (one topic only, from a broker not known yet), or too many. */
 int route_table_register(struct route_table *t, const struct route_registration *r, int64_t now_ms,

@@ -26,6 +26,7 @@ struct route_queues *route_topic_queues(const struct route_topic *topic, const s
 
 void route_topic_free(struct route_table *t, struct route_topic *topic)
 {
+	t->changes++;
 	HASH_DELETE(hh, t->topics, topic);
 	free(topic->queues);
 	free(topic);
@@ -34,6 +35,7 @@ void route_topic_free(struct route_table *t, struct route_topic *topic)
 /* Returns true if the topic is gone with its last queues. */
 bool route_topic_drop(struct route_table *t, struct route_topic *topic, struct route_queues *q)
 {
+	t->changes++;
 	*q = topic->queues[--topic->n];
 	if (topic->n)
 		return false;

@@ -173,6 +173,51 @@ static void topics_that_are_left_out_stay_unless_all_were_sent(void **state)
 	assert_route("D", "y=6 0:y:1");
 }
 
+/* The same registration again is known by its digest, as long as nothing went that it would bring back. */
+static void the_same_registration_need_not_be_read(void **state)
+{
+	struct reg g, other;
+
+	reg_init(&g, "x", 0, "x:1", "A B");
+	g.r.digest = 77;
+	assert_false(route_table_again(t, &g.r, 0, &g.master));
+	assert_int_equal(reg_send(&g, 0), 0);
+	assert_true(route_table_again(t, &g.r, 5, &g.master));
+	/* It lives from then on, over the newest connection. */
+	g.r.conn = &conn_b;
+	assert_true(route_table_again(t, &g.r, 1000, &g.master));
+	route_table_scan(t, ROUTE_TIMEOUT_MS + 500, NULL, NULL);
+	route_table_lost(t, &conn_a);
+	assert_route("A", "x=6 0:x:1");
+	/* Anything else is read. */
+	other = g;
+	other.r.digest = 78;
+	assert_false(route_table_again(t, &other.r, 0, &other.master));
+	other = g;
+	other.r.zone = MQ_STR("east");
+	assert_false(route_table_again(t, &other.r, 0, &other.master));
+	other = g;
+	other.r.id = 1;
+	assert_false(route_table_again(t, &other.r, 0, &other.master));
+	other = g;
+	other.r.ha_addr = MQ_STR("ha:2");
+	assert_false(route_table_again(t, &other.r, 0, &other.master));
+	other = g;
+	other.r.acting_master = other.r.knows_acting_master = true;
+	assert_false(route_table_again(t, &other.r, 0, &other.master));
+	/* A topic that was deleted here comes back with the broker that still has it. */
+	route_table_delete_topic(t, MQ_STR("A"), MQ_STR(""));
+	assert_false(route_table_again(t, &g.r, 0, &g.master));
+	assert_int_equal(reg_send(&g, 0), 0);
+	assert_route("A", "x=6 0:x:1");
+	assert_true(route_table_again(t, &g.r, 0, &g.master));
+	/* A slave becomes the first: what it says counts now. */
+	add("x", 1, "x:2", "A B");
+	assert_false(route_table_again(t, &g.r, 0, &g.master));
+	assert_int_equal(reg_send(&g, 0), 0);
+	assert_true(route_table_again(t, &g.r, 0, &g.master));
+}
+
 static void a_slave_that_becomes_master_is_known_once(void **state)
 {
 	struct reg g;
@@ -543,6 +588,7 @@ int main(void)
 		TEST(a_few_topics_before_the_whole_are_refused),
 		TEST(unchanged_versions_change_nothing_and_new_topics_come_in),
 		TEST(topics_that_are_left_out_stay_unless_all_were_sent),
+		TEST(the_same_registration_need_not_be_read),
 		TEST(a_slave_that_becomes_master_is_known_once),
 		TEST(an_old_master_behind_in_its_state_version_is_ignored),
 		TEST(write_permission_comes_back_with_the_next_change),
