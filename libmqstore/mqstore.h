@@ -113,6 +113,7 @@ struct mqstore_record {
 	bool parsed;
 	struct mq_str uniq_key, keys, tags;
 	int32_t delay_level;          /* property DELAY, when parsed; else found in props */
+	bool again;                   /* a copy of a record that is in the log: max_body_bytes was looked at when that came */
 };
 
 struct mqstore_place {
@@ -129,6 +130,11 @@ struct mqstore_place {
  * -errno.  A refused record uses up no offset. */
 MQ_API int mqstore_append(struct mqstore *s, const struct mqstore_record *r, size_t n, struct mqstore_place *place,
                           struct mq_error *err);
+
+/* The delay levels in use [messageDelayLevel]: how many, and the ms of each, level 1 first (good as long as the handle).  A record
+ * of queue n-1 of SCHEDULE_TOPIC_XXXX with level n gets its store time plus these ms, its due time, as tags code. */
+#define MQSTORE_DELAY_LEVELS_MAX 64
+MQ_API int mqstore_delay_levels(const struct mqstore *s, const int64_t **ms);
 
 /* ---- Flushing -------------------------------------------------------------------------------------------------------- */
 

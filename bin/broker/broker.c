@@ -1,6 +1,7 @@
 /* broker.c: start, turn, stop. */
 #include "broker.h"
 #include "client_table.h"
+#include "delay.h"
 #include "embedded.h"
 #include "flush.h"
 #include "group_table.h"
@@ -357,6 +358,7 @@ static void tear_down(struct broker *b)
 	embedded_free(b->embedded);
 	rates_free(b->rates);
 	upkeep_free(b->upkeep);
+	delay_free(b->delay);
 	flush_free(b->flush);
 	settle_free(b->settle);
 	hold_free(b->hold);
@@ -409,6 +411,8 @@ int broker_start(struct broker **out, uv_loop_t *loop, const struct broker_opt *
 	b->hold = hold_new(b);
 	b->settle = settle_new(b);
 	b->flush = flush_new(b);
+	if ((rc = delay_open(&b->delay, b, e)) < 0)
+		goto failed;
 	b->upkeep = upkeep_new(b);
 	b->rates = rates_new(b);
 	rc = opt->embedded_dir ? listen_unix(b, e) : listen_tcp(b, e);
@@ -454,6 +458,7 @@ static void stop_log(void *arg)
 
 	b->stopping = true;
 	hold_stop(b->hold);
+	delay_stop(b->delay);
 	flush_stop(b->flush, stop_conns, b);
 }
 
@@ -480,14 +485,19 @@ static void save_tables(struct broker *b)
 {
 	struct table_file *file[] = { &b->topics->file, &b->groups->file, &b->offsets->file };
 	struct mq_error e;
+	int rc;
 
 	for (size_t i = 0; i < sizeof file / sizeof file[0]; i++) {
-		int rc = table_file_flush(file[i], &e);
-
+		rc = table_file_flush(file[i], &e);
 		if (rc < 0) {
 			log_error("%s", e.text);
 			b->rc = b->rc ? b->rc : rc;
 		}
+	}
+	rc = delay_save(b->delay, &e);
+	if (rc < 0) {
+		log_error("%s", e.text);
+		b->rc = b->rc ? b->rc : rc;
 	}
 }
 
@@ -501,7 +511,8 @@ static void stop_tables(void *arg)
 {
 	struct broker *b = arg;
 
-	if (!table_file_idle(&b->topics->file) || !table_file_idle(&b->groups->file) || !table_file_idle(&b->offsets->file)) {
+	if (!table_file_idle(&b->topics->file) || !table_file_idle(&b->groups->file) || !table_file_idle(&b->offsets->file) ||
+	    !delay_idle(b->delay)) {
 		uv_timer_start(&b->idle_timer, on_tables_timer, 1, 0);
 		return;
 	}

@@ -103,7 +103,10 @@ enum { ROLE_ASYNC_MASTER, ROLE_SYNC_MASTER, ROLE_SLAVE };
 	K(size, maxStoreBytes, "0", 0, INT64_MAX, CONF_RUNTIME, "bytes of log to keep; 0: no limit (our own key)") \
 	K(size, minFreeBytes, "0", 0, INT64_MAX, CONF_RUNTIME, "free bytes below which sends are refused; 0: by ratio (our own key)") \
 	K(boolean, adoptSegmentSizes, "true", 0, 0, 0, "take segment sizes from the files that exist (our own key)") \
-	K(str, messageDelayLevel, "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h", 0, 0, 0, "delay levels") \
+	K(str, messageDelayLevel, "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h", 0, 0, 0, \
+	  "how long a message with property DELAY=1, 2, ... waits; units s m h d") \
+	K(i32, flushDelayOffsetInterval, "10000", 10, INT32_MAX, CONF_RUNTIME, "ms between saves of how far delay levels have got") \
+	K(i32, delayOffsetUpdateVersionStep, "200", 1, INT32_MAX, CONF_RUNTIME, "deliveries per new version of that table") \
 	K(i32, consumerOffsetUpdateVersionStep, "500", 1, INT32_MAX, CONF_RUNTIME, "commits per new version of the offset table") \
 	K(str, rocketmqHome, "", 0, 0, CONF_FIXED | CONF_IGNORED, "the peer's home directory") \
 	K(enum_log_level, logLevel, "info", 0, 0, CONF_RUNTIME, "error, warn, info, debug, trace (our own key)")
@@ -152,12 +155,12 @@ enum { ROLE_ASYNC_MASTER, ROLE_SYNC_MASTER, ROLE_SLAVE };
 	X(flushCommitLogTimed, "true") X(flushCommitLogLeastPages, "4") X(flushCommitLogThoroughInterval, "10000") \
 	X(flushConsumeQueueLeastPages, "2") X(flushConsumeQueueThoroughInterval, "60000") X(transientStorePoolEnable, "false") \
 	X(transientStorePoolSize, "5") X(fastFailIfNoBufferInStorePool, "false") X(commitIntervalCommitLog, "200") \
-	X(commitCommitLogLeastPages, "4") X(commitCommitLogThoroughInterval, "200") X(flushDelayOffsetInterval, "10000") \
+	X(commitCommitLogLeastPages, "4") X(commitCommitLogThoroughInterval, "200") \
 	X(deleteFileBatchMax, "10") X(deleteCommitLogFilesInterval, "100") X(deleteConsumeQueueFilesInterval, "100") \
 	X(destroyMapedFileIntervalForcibly, "120000") X(redeleteHangedFileInterval, "120000") X(replicasPerDiskPartition, "1") \
 	X(logicalDiskSpaceCleanForciblyThreshold, "0.8") X(enableScheduleMessageStats, "true") \
 	X(enableScheduleAsyncDeliver, "false") X(scheduleAsyncDeliverMaxPendingLimit, "2000") \
-	X(scheduleAsyncDeliverMaxResendNum2Blocked, "3") X(delayOffsetUpdateVersionStep, "200") X(timerPrecisionMs, "1000") \
+	X(scheduleAsyncDeliverMaxResendNum2Blocked, "3") X(timerPrecisionMs, "1000") \
 	X(timerRollWindowSlot, "172800") X(timerMaxDelaySec, "259200") X(timerFlushIntervalMs, "1000") \
 	X(timerGetMessageThreadNum, "3") X(timerPutMessageThreadNum, "3") X(timerStopEnqueue, "false") X(timerStopDequeue, "false") \
 	X(timerSkipUnknownError, "false") X(timerCongestNumEachSlot, "2147483647") X(timerEnableCheckMetrics, "true") \

@@ -34,6 +34,7 @@ static const struct dispatch_row dispatch_rows[] = {
 	{ REQ_GET_BROKER_CONFIG,      handle_get_config, 0 },
 	{ REQ_GET_BROKER_RUNTIME_INFO, handle_runtime_info, 0 },
 	{ REQ_GET_ALL_CONSUMER_OFFSET, handle_all_offsets, 0 },
+	{ REQ_GET_ALL_DELAY_OFFSET,   handle_all_delay_offsets, 0 },
 	{ REQ_UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, handle_create_group, 0 },
 	{ REQ_GET_ALL_SUBSCRIPTIONGROUP_CONFIG, handle_all_groups, 0 },
 	{ REQ_GET_TOPIC_STATS_INFO,   handle_topic_stats, 0 },

@@ -15,7 +15,7 @@ struct flush {
 	uv_timer_t timer;
 	uv_work_t work;
 	struct mqstore_flush job;
-	bool running, broken;
+	bool running, broken, wanted;
 	int64_t begun_us;
 	int64_t all_ms;                 /* monotonic: last flush of everything */
 	void (*stopped)(void *arg);
@@ -80,6 +80,7 @@ static void begin(struct flush *f, bool all)
 		return;
 	if (all)
 		f->all_ms = clock_mono_ms();
+	f->wanted = false;
 	f->running = true;
 	f->begun_us = clock_mono_us();
 	f->work.data = f;
@@ -97,8 +98,14 @@ static void on_timer(uv_timer_t *timer)
 
 void flush_turn(struct flush *f)
 {
-	if (settle_wants_flush(f->b->settle))
+	if (f->wanted || settle_wants_flush(f->b->settle))
 		begin(f, false);
+}
+
+void flush_soon(struct flush *f)
+{
+	f->wanted = true;
+	broker_want_turn(f->b);
 }
 
 void flush_last(struct flush *f)

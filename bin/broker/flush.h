@@ -14,6 +14,8 @@ struct flush;
 
 struct flush *flush_new(struct broker *b);
 void flush_turn(struct flush *f);                                       /* end of a turn */
+/* The log, at the end of this turn: something is there for readers that may not see it before. */
+void flush_soon(struct flush *f);
 /* Everything, soon: the stop is near. */
 void flush_last(struct flush *f);
 /* No more jobs: done(arg) when none runs. */

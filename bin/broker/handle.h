@@ -30,6 +30,7 @@ handler_fn handle_delete_topic;         /* 215 */
 handler_fn handle_topic_config;         /* 351 */
 /* handle_admin_stats.c */
 handler_fn handle_all_offsets;          /* 43 */
+handler_fn handle_all_delay_offsets;    /* 45 */
 handler_fn handle_topic_stats;          /* 202 */
 handler_fn handle_consume_stats;        /* 208 */
 handler_fn handle_topic_groups;         /* 300 */

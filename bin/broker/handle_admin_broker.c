@@ -1,6 +1,7 @@
 /* handle_admin_broker.c: the broker itself: its configuration and its counters. */
 #include "broker.h"
 #include "client_table.h"
+#include "delay.h"
 #include "handle.h"
 #include "rates.h"
 #include "register.h"
@@ -155,6 +156,14 @@ static void add_absent(struct info *i)
 	info_add(i, "timerDequeueTps", "0.0");
 }
 
+static void add_level(void *arg, int32_t level, int64_t off, int64_t max)
+{
+	char key[40];
+
+	snprintf(key, sizeof key, "scheduleMessageOffset_%d", (int)level);
+	info_add(arg, key, "%lld,%lld", (long long)off, (long long)max);
+}
+
 static void add_counter(void *arg, const char *name, const char *help, uint64_t v)
 {
 	char key[100];
@@ -185,6 +194,7 @@ void handle_runtime_info(struct req *q)
 	info_add(&i, "mqVersion", "%s", MQ_VERSION);
 	info_add(&i, "startAcceptSendRequestTimeStamp", "%lld", (long long)b->conf->startAcceptSendRequestTimeStamp);
 	add_absent(&i);
+	delay_each(b->delay, add_level, &i);
 	metrics_each(&b->metrics, add_counter, &i);
 	body.n = i.n;
 	body.pair = i.pair;

@@ -1,6 +1,7 @@
 /* handle_admin_stats.c: what administrators ask of topics and groups: offsets, progress, who consumes what. */
 #include "broker.h"
 #include "client_table.h"
+#include "delay.h"
 #include "group_table.h"
 #include "handle.h"
 #include "offset_table.h"
@@ -186,12 +187,20 @@ void handle_system_topics(struct req *q)
 	reply_buf(q, &out);
 }
 
-/* ---- 43 GET_ALL_CONSUMER_OFFSET ---------------------------------------------------------------------------------------- */
+/* ---- 43 GET_ALL_CONSUMER_OFFSET, 45 GET_ALL_DELAY_OFFSET --------------------------------------------------------------- */
 
 void handle_all_offsets(struct req *q)
 {
 	struct buf out = { 0 };
 
 	offset_table_write(q->b->offsets, &out);
+	reply_buf(q, &out);
+}
+
+void handle_all_delay_offsets(struct req *q)
+{
+	struct buf out = { 0 };
+
+	delay_write(q->b->delay, &out);
 	reply_buf(q, &out);
 }

@@ -5,8 +5,12 @@
  *
  * Properties are stored in pieces that are not joined before: what the client sent, UNIQ_KEY if it sent none, what the broker
  * adds (broker.send_props).  A client's own MSG_REGION, TRACE_ON, CLUSTER or POP_CK (a message that came from a consumer and is
- * sent on) are taken out first. */
+ * sent on) are taken out first.
+ *
+ * A message with DELAY goes to the queue of its level (delay.h); the answer names the queue that it was sent to, and the offset at
+ * which it waits: as the peer's does. */
 #include "broker.h"
+#include "delay.h"
 #include "group_table.h"
 #include "handle.h"
 #include "settle.h"
@@ -22,6 +26,7 @@
 enum { BATCH_KEEP = 256 };      /* records of a batch that are kept room for */
 
 static const char *const added_props[] = { PROP_MSG_REGION, PROP_TRACE_ON, PROP_CLUSTER, PROP_POP_CK, NULL };
+static const char *const added_and_delay_props[] = { PROP_MSG_REGION, PROP_TRACE_ON, PROP_CLUSTER, PROP_POP_CK, DELAY_PROPS, NULL };
 
 /* Errors carry MSG_REGION and TRACE_ON too: clients look for them in any answer. */
 static void refuse(struct req *q, int32_t code, const char *fmt, ...) MQ_PRINTF(3, 4);
@@ -111,11 +116,7 @@ static bool may_store(struct req *q, const struct property_scan *s, int32_t sys_
 			refuse(q, RESP_SYSTEM_ERROR, "this broker does not offer transactional messages (property TRAN_MSG) yet");
 		return false;
 	}
-	if (s->delay_level > 0) {
-		refuse(q, RESP_SYSTEM_ERROR, "this broker does not offer delayed messages (property DELAY) yet");
-		return false;
-	}
-	if (s->timer) {
+	if (s->timer && s->delay_level == 0) { /* compat: DELAY wins */
 		refuse(q, RESP_SYSTEM_ERROR, "accurate timer message is not enabled, timerWheelEnable is false");
 		return false;
 	}
@@ -196,7 +197,6 @@ static bool dead_letter(struct req *q, const struct send_header *h, struct topic
 
 static void send_one(struct req *q, const struct send_header *h, struct topic *t, int32_t queue_id)
 {
-	static const char *const dead_props[] = { PROP_MSG_REGION, PROP_TRACE_ON, PROP_CLUSTER, PROP_POP_CK, PROP_DELAY, NULL };
 	struct broker *b = q->b;
 	struct mqstore_record r = { .body = q->f->body, .flag = h->flag, .parsed = true };
 	struct property_scan s;
@@ -214,14 +214,20 @@ static void send_one(struct req *q, const struct send_header *h, struct topic *t
 	if (t->retry && !dead_letter(q, h, &t, &queue_id, &dead))
 		return;
 	property_scan(h->properties, &s);
-	if (dead)
+	if (dead) {
 		s.delay_level = 0;
+		s.timer = false;
+	}
 	if (!may_store(q, &s, h->sysFlag))
 		return;
+	if (s.delay_level > 0)
+		r.delay_level = delay_level(b->delay, s.delay_level);
 	r.props[0] = h->properties;
-	if (s.has_cluster || s.has_region || s.has_trace || s.has_pop_ck || dead) {
+	if (s.has_cluster || s.has_region || s.has_trace || s.has_pop_ck || s.delay_level > 0 || dead) {
 		b->scratch.n = 0;
-		property_copy_without(&b->scratch, h->properties, dead ? dead_props : added_props);
+		property_copy_without(&b->scratch, h->properties, r.delay_level || dead ? added_and_delay_props : added_props);
+		if (r.delay_level)
+			delay_props(&b->scratch, r.delay_level, t->conf.name, queue_id);
 		r.props[0] = buf_view(&b->scratch);
 		property_scan(r.props[0], &s);
 	}
@@ -237,7 +243,7 @@ static void send_one(struct req *q, const struct send_header *h, struct topic *t
 	}
 	r.props[2] = buf_view(&b->send_props);
 	common_fields(q, h, t, &r);
-	r.queue = topic_queue(b->topics, t, queue_id, true);
+	r.queue = r.delay_level ? delay_queue(b->delay, r.delay_level) : topic_queue(b->topics, t, queue_id, true);
 	if (!r.queue) {
 		refuse(q, RESP_SYSTEM_ERROR, "topic[%s] queue %d cannot be made", t->name, queue_id);
 		return;
@@ -249,6 +255,8 @@ static void send_one(struct req *q, const struct send_header *h, struct topic *t
 	}
 	b->metrics.messages_in++;
 	b->metrics.bytes_in += place.size;
+	if (r.delay_level)
+		delay_stored(b->delay, r.delay_level, 1);
 	d.log_off = place.log_off;
 	d.queue_off = place.queue_off;
 	d.queue_id = queue_id;
@@ -290,12 +298,14 @@ static void batch_tidy(struct send_batch *k)
 	k->n = k->ids.n = 0;
 }
 
-/* The batch's own properties stand behind those of each message, and win: as the peer stores it. */
-static bool batch_records(struct req *q, const struct send_header *h, struct topic *t, struct mqstore_queue *queue,
-                          struct send_batch *k, bool *wait)
+/* The batch's own properties stand behind those of each message, and win: as the peer stores it.  So a DELAY of the batch holds for
+ * all of it. */
+static bool batch_records(struct req *q, const struct send_header *h, struct topic *t, int32_t queue_id, struct send_batch *k,
+                          bool *wait)
 {
+	struct broker *b = q->b;
 	struct mq_str own = h->properties;
-	struct mqstore_record common = { .queue = queue, .parsed = true };
+	struct mqstore_record common = { .parsed = true };
 	struct property_scan all, s;
 	struct batch_item item;
 	size_t pos = 0;
@@ -304,10 +314,19 @@ static bool batch_records(struct req *q, const struct send_header *h, struct top
 	property_scan(own, &all);
 	if (!may_store(q, &all, h->sysFlag))
 		return false;
-	if (all.has_cluster || all.has_region || all.has_trace || all.has_pop_ck) {
-		property_copy_without(&k->scratch, own, added_props);
+	if (all.delay_level > 0)
+		common.delay_level = delay_level(b->delay, all.delay_level);
+	if (all.has_cluster || all.has_region || all.has_trace || all.has_pop_ck || common.delay_level) {
+		property_copy_without(&k->scratch, own, common.delay_level ? added_and_delay_props : added_props);
+		if (common.delay_level)
+			delay_props(&k->scratch, common.delay_level, t->conf.name, queue_id);
 		own = buf_view(&k->scratch);
 		property_scan(own, &all);
+	}
+	common.queue = common.delay_level ? delay_queue(b->delay, common.delay_level) : topic_queue(b->topics, t, queue_id, true);
+	if (!common.queue) {
+		refuse(q, RESP_SYSTEM_ERROR, "topic[%s] queue %d cannot be made", t->name, queue_id);
+		return false;
 	}
 	*wait = all.wait;
 	common_fields(q, h, t, &common);
@@ -319,6 +338,11 @@ static bool batch_records(struct req *q, const struct send_header *h, struct top
 			return false;
 		}
 		property_scan(item.props, &s);
+		if (s.delay_level > 0 && !all.delay_level) {
+			refuse(q, RESP_MESSAGE_ILLEGAL, "the message is illegal: message %zu of the batch has property DELAY: it would be "
+			       "right for the batch as a whole", k->n + 1);
+			return false;
+		}
 		if (!may_store(q, &s, 0))
 			return false;
 		batch_room(k);
@@ -328,7 +352,7 @@ static bool batch_records(struct req *q, const struct send_header *h, struct top
 		r->flag = item.flag;
 		r->props[0] = item.props;
 		r->props[1] = own;
-		r->props[2] = buf_view(&q->b->send_props);
+		r->props[2] = buf_view(&b->send_props);
 		r->uniq_key = all.uniq_key.n ? all.uniq_key : s.uniq_key;
 		r->keys = all.keys.n ? all.keys : s.keys;
 		r->tags = all.tags.n ? all.tags : s.tags;
@@ -346,7 +370,6 @@ static void send_batch(struct req *q, const struct send_header *h, struct topic 
 {
 	static struct send_batch k; /* one loop */
 	struct broker *b = q->b;
-	struct mqstore_queue *queue;
 	struct send_done d = { 0 };
 	struct mq_error e;
 	bool wait;
@@ -363,12 +386,7 @@ static void send_batch(struct req *q, const struct send_header *h, struct topic 
 		refused_by_store(q, MQ_ETOOBIG, e.text, true);
 		return;
 	}
-	queue = topic_queue(b->topics, t, queue_id, true);
-	if (!queue) {
-		refuse(q, RESP_SYSTEM_ERROR, "topic[%s] queue %d cannot be made", t->name, queue_id);
-		return;
-	}
-	if (!batch_records(q, h, t, queue, &k, &wait))
+	if (!batch_records(q, h, t, queue_id, &k, &wait))
 		goto out;
 	rc = mqstore_append(b->store, k.record, k.n, k.place, &e);
 	if (rc < 0) {
@@ -384,6 +402,8 @@ static void send_batch(struct req *q, const struct send_header *h, struct topic 
 		b->metrics.bytes_in += k.place[i].size;
 	}
 	b->metrics.messages_in += k.n;
+	if (k.record[0].delay_level)
+		delay_stored(b->delay, k.record[0].delay_level, k.n);
 	d.ids = buf_view(&k.ids);
 	d.log_off = k.place[0].log_off;
 	d.queue_off = k.place[0].queue_off;

@@ -16,6 +16,10 @@
 	M(messages_in, "messages stored") \
 	M(bytes_in, "bytes of their records") \
 	M(sends_refused, "messages not stored") \
+	M(delayed_in, "messages of these that wait for their delay level") \
+	M(delayed_out, "delayed messages delivered") \
+	M(delayed_retries, "deliveries of delayed messages that failed and are tried again") \
+	M(delayed_lost, "delayed messages that could not be delivered ever") \
 	M(pull_requests, "requests to pull") \
 	M(pulls_found, "of these, answered with messages") \
 	M(messages_out, "messages delivered by pulls") \

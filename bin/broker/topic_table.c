@@ -15,11 +15,11 @@
 #define LOG_MODULE "topic"
 
 static const char *const topic_system_names[] = {
-	TOPIC_DEFAULT, TOPIC_SCHEDULE, "BenchmarkTest", "RMQ_SYS_TRANS_HALF_TOPIC", "RMQ_SYS_TRACE_TOPIC",
-	"RMQ_SYS_TRANS_OP_HALF_TOPIC", "TRANS_CHECK_MAX_TIME_TOPIC", "SELF_TEST_TOPIC", "OFFSET_MOVED_EVENT", "CHECKPOINT_TOPIC",
+	TOPIC_DEFAULT, TOPIC_SCHEDULE, "BenchmarkTest", TOPIC_HALF, "RMQ_SYS_TRACE_TOPIC",
+	TOPIC_OP_HALF, "TRANS_CHECK_MAX_TIME_TOPIC", "SELF_TEST_TOPIC", "OFFSET_MOVED_EVENT", "CHECKPOINT_TOPIC",
 };
 static const char *const topic_no_send_names[] = {
-	TOPIC_SCHEDULE, "RMQ_SYS_TRANS_HALF_TOPIC", "RMQ_SYS_TRANS_OP_HALF_TOPIC", "TRANS_CHECK_MAX_TIME_TOPIC",
+	TOPIC_SCHEDULE, TOPIC_HALF, TOPIC_OP_HALF, "TRANS_CHECK_MAX_TIME_TOPIC",
 	"SELF_TEST_TOPIC", "OFFSET_MOVED_EVENT",
 };
 
@@ -198,8 +198,8 @@ static void add_system_topics(struct topic_table *t)
 		{ reply, 1, 6, true },
 		{ revive, c->reviveQueueNum, 6, true },
 		{ sync, 1, 1, true },
-		{ "RMQ_SYS_TRANS_HALF_TOPIC", 1, 6, true },
-		{ "RMQ_SYS_TRANS_OP_HALF_TOPIC", 1, 6, true },
+		{ TOPIC_HALF, 1, 6, true },
+		{ TOPIC_OP_HALF, 1, 6, true },
 	};
 
 	snprintf(reply, sizeof reply, "%s_REPLY_TOPIC", c->brokerClusterName);

@@ -15,6 +15,8 @@ enum { TOPIC_QUEUES_MAX = 65535 };      /* bound of readQueueNums and writeQueue
 /* Well-known names. */
 #define TOPIC_DEFAULT "TBW102"
 #define TOPIC_SCHEDULE "SCHEDULE_TOPIC_XXXX"
+#define TOPIC_HALF "RMQ_SYS_TRANS_HALF_TOPIC"
+#define TOPIC_OP_HALF "RMQ_SYS_TRANS_OP_HALF_TOPIC"
 #define TOPIC_RETRY_PREFIX "%RETRY%"
 #define TOPIC_DLQ_PREFIX "%DLQ%"
 

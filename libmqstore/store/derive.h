@@ -7,7 +7,7 @@
 
 #include "store.h"
 
-enum { DELAY_LEVELS_MAX = 64 };
+enum { DELAY_LEVELS_MAX = MQSTORE_DELAY_LEVELS_MAX };
 /* Milliseconds per level from "1s 5s 10s 30s 1m ... 2h"; MQ_EINVAL names the bad word. */
 int derive_levels(const char *text, int64_t ms[DELAY_LEVELS_MAX], int *n, struct mq_error *err);
 

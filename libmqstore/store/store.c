@@ -312,6 +312,12 @@ int64_t mqstore_queue_max(const struct mqstore_queue *q)
 	return cqueue_max((struct mqstore_queue *)(uintptr_t)q);
 }
 
+int mqstore_delay_levels(const struct mqstore *s, const int64_t **ms)
+{
+	*ms = s->level_ms;
+	return s->levels;
+}
+
 struct mq_str mqstore_queue_topic(const struct mqstore_queue *q)
 {
 	return (struct mq_str){ q->topic->name, q->topic->n };

@@ -35,7 +35,7 @@ struct mqstore {
 	struct damage *damage;
 	int damage_n;
 
-	int64_t level_ms[64];
+	int64_t level_ms[MQSTORE_DELAY_LEVELS_MAX];
 	int levels;
 	int64_t memory_bytes;   /* part of the log that is expected to be in memory */
 

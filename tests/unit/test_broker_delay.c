@@ -1,0 +1,620 @@
+/* test_broker_delay.c: delay levels of a whole broker: when a message comes and what it then looks like, over restarts, kills, a
+ * full disk, a clock that jumps, and with what the peer left pending. */
+#include "broker_kit.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "codec/batch.h"
+#include "codec/property.h"
+#include "golden_store.h"
+#include "tempdir.h"
+#include "../../bin/broker/broker.h"
+#include "../../bin/broker/delay.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#define NONE ((struct mq_str){ 0 })
+
+static const char *const levels[] = { "messageDelayLevel=100ms 400ms 1h", "flushDelayOffsetInterval=50", NULL };
+
+struct fixture {
+	struct broker_kit *k;
+	struct conn *c;
+	void *dir;              /* of brokers that come one after the other */
+	int64_t shifted;        /* of wall time */
+};
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof *f);
+
+	*state = f;
+	return tempdir_make(&f->dir);
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	clock_shift_wall(-f->shifted);
+	if (f->k)
+		broker_kit_stop(f->k);
+	tempdir_remove(&f->dir);
+	free(f);
+	return 0;
+}
+
+static void start_in(struct fixture *f, const char *dir, const char *const *props)
+{
+	struct mq_error e = { 0 };
+
+	f->k = broker_kit_start_in(dir, props, &e);
+	if (!f->k)
+		fail_msg("%s", e.text);
+	f->c = broker_kit_dial(f->k, false);
+}
+
+static void start(struct fixture *f, const char *const *props)
+{
+	start_in(f, f->dir, props);
+}
+
+static void stop(struct fixture *f)
+{
+	broker_kit_stop(f->k);
+	f->k = NULL;
+}
+
+static struct broker *broker(struct fixture *f)
+{
+	return broker_kit_broker(f->k);
+}
+
+static void shift(struct fixture *f, int64_t ms)
+{
+	clock_shift_wall(ms);
+	f->shifted += ms;
+}
+
+static struct asked *send_props(struct fixture *f, const char *topic, int queue, const char *body, const char *props)
+{
+	char id[16];
+
+	snprintf(id, sizeof id, "%d", queue);
+	return ask(f->k, f->c, REQ_SEND_MESSAGE, str_of(body), "producerGroup", "pg", "topic", topic, "defaultTopic", "TBW102",
+		   "defaultTopicQueueNums", "4", "queueId", id, "sysFlag", "0", "bornTimestamp", "1700000000000", "flag", "7",
+		   "properties", props, NULL);
+}
+
+static void send_delayed(struct fixture *f, const char *body, int level)
+{
+	char props[64];
+
+	snprintf(props, sizeof props, "DELAY\001%d\002", level);
+	assert_int_equal(send_props(f, "T", 0, body, props)->code, RESP_SUCCESS);
+}
+
+/* Messages in a queue now. */
+static int64_t count(struct fixture *f, const char *topic, int queue)
+{
+	struct mqstore_queue *q = mqstore_queue(broker(f)->store, str_of(topic), queue, false);
+
+	return q ? mqstore_queue_max(q) : 0;
+}
+
+static void await(struct fixture *f, const char *topic, int queue, int64_t n)
+{
+	for (int64_t end = clock_mono_us() + 10000000; count(f, topic, queue) < n;) {
+		assert_true(clock_mono_us() < end);
+		broker_kit_run(f->k, 5);
+	}
+}
+
+/* Straight from the store. */
+static struct mq_message look(struct fixture *f, const char *topic, int queue, int64_t off)
+{
+	struct mqstore_queue *q = mqstore_queue(broker(f)->store, str_of(topic), queue, false);
+	struct mqstore_entry e;
+	struct mq_message m;
+	struct mq_str r;
+
+	assert_non_null(q);
+	assert_int_equal(mqstore_entry(q, off, &e), 0);
+	assert_int_equal(mqstore_at(broker(f)->store, e.log_off, &r), 0);
+	assert_true(mq_message_decode(r.p, r.n, true, &m) > 0);
+	return m;
+}
+
+static int64_t code(struct fixture *f, const char *topic, int queue, int64_t off)
+{
+	struct mqstore_entry e;
+
+	assert_int_equal(mqstore_entry(mqstore_queue(broker(f)->store, str_of(topic), queue, false), off, &e), 0);
+	return e.tags_code;
+}
+
+static void assert_prop(struct mq_str props, const char *name, const char *want)
+{
+	struct mq_str n, v;
+	size_t pos = 0;
+	int found = 0;
+
+	while (mq_prop_next(props, &pos, &n, &v))
+		if (str_is(n, name)) {
+			found++;
+			if (!want || !str_is(v, want))
+				fail_msg("%s is '" MQ_STR_FMT "', not '%s'", name, MQ_STR_ARG(v), want ? want : "absent");
+		}
+	assert_int_equal(found, want ? 1 : 0);
+}
+
+/* The bodies of a queue, joined by blanks. */
+static const char *bodies(struct fixture *f, const char *topic, int queue)
+{
+	static struct buf out;
+
+	out.n = 0;
+	for (int64_t off = 0; off < count(f, topic, queue); off++) {
+		if (off)
+			buf_char(&out, ' ');
+		buf_str(&out, look(f, topic, queue, off).body);
+	}
+	buf_char(&out, 0);
+	return out.p;
+}
+
+static char *offsets_file(const char *dir)
+{
+	return tempdir_read(tempdir_path((void *)dir, "store/config/delayOffset.json"));
+}
+
+/* ---- One message ----------------------------------------------------------------------------------------------------------- */
+
+static void a_message_waits_for_its_level_and_then_comes_as_it_was_sent(void **state)
+{
+	struct fixture *f = *state;
+	struct asked *a, *pull;
+	struct mq_message m, waiting;
+	int64_t born;
+
+	start(f, levels);
+	send_props(f, "T", 2, "warm", "");
+	pull = kit_pull_later(f->k, f->c, "g", "T", 2, 1, "tag", 5000);
+	a = send_props(f, "T", 2, "hello", "KEYS\001k\002TAGS\001tag\002DELAY\0012\002UNIQ_KEY\001U1\002mine\001yes\002");
+	assert_int_equal(a->code, RESP_SUCCESS);
+	assert_int_equal(asked_i64(a, "queueId"), 2);
+	assert_int_equal(asked_i64(a, "queueOffset"), 0); /* that of the queue where it waits */
+	assert_string_equal(asked_get(a, "transactionId"), "U1");
+	waiting = look(f, "SCHEDULE_TOPIC_XXXX", 1, 0);
+	assert_true(str_is(waiting.body, "hello"));
+	assert_prop(waiting.props, "REAL_TOPIC", "T");
+	assert_prop(waiting.props, "REAL_QID", "2");
+	assert_int_equal(code(f, "SCHEDULE_TOPIC_XXXX", 1, 0), waiting.store_ms + 400);
+	born = waiting.born_ms;
+
+	asked_wait(f->k, pull); /* one who waits for the topic gets it, by its tag */
+	assert_int_equal(pull->code, RESP_SUCCESS);
+	assert_true(mq_message_decode(pull->body.p, pull->body.n, true, &m) > 0);
+	assert_true(str_is(m.body, "hello"));
+	assert_true(str_is(m.topic, "T"));
+	assert_int_equal(m.queue_id, 2);
+	assert_int_equal(m.flag, 7);
+	assert_int_equal(m.born_ms, born);
+	assert_in_range(m.store_ms, waiting.store_ms + 400, waiting.store_ms + 900);
+	assert_prop(m.props, "DELAY", "2");
+	assert_prop(m.props, "REAL_TOPIC", "T");
+	assert_prop(m.props, "REAL_QID", "2");
+	assert_prop(m.props, "UNIQ_KEY", "U1");
+	assert_prop(m.props, "KEYS", "k");
+	assert_prop(m.props, "TAGS", "tag");
+	assert_prop(m.props, "mine", "yes");
+	assert_prop(m.props, "CLUSTER", "C");
+	assert_int_equal(broker(f)->metrics.delayed_in, 1);
+	assert_int_equal(broker(f)->metrics.delayed_out, 1);
+	asked_free(pull);
+}
+
+static void levels_come_in_the_order_of_their_times(void **state)
+{
+	struct fixture *f = *state;
+
+	start(f, levels);
+	send_delayed(f, "late", 2);
+	send_delayed(f, "early", 1);
+	send_delayed(f, "early2", 1);
+	send_delayed(f, "at-once", 0);
+	await(f, "T", 0, 4);
+	assert_string_equal(bodies(f, "T", 0), "at-once early early2 late");
+}
+
+static void a_level_above_the_highest_is_the_highest(void **state)
+{
+	struct fixture *f = *state;
+	struct mq_message m;
+
+	start(f, levels);
+	send_delayed(f, "x", 99);
+	m = look(f, "SCHEDULE_TOPIC_XXXX", 2, 0);
+	assert_prop(m.props, "DELAY", "3");
+	assert_int_equal(code(f, "SCHEDULE_TOPIC_XXXX", 2, 0), m.store_ms + 3600000);
+}
+
+/* A consumer sends on what it got: what is left of the last delay does not count. */
+static void what_an_earlier_delay_left_in_the_properties_is_replaced(void **state)
+{
+	struct fixture *f = *state;
+	struct mq_message m;
+
+	start(f, levels);
+	send_props(f, "T", 1, "x", "REAL_TOPIC\001Other\002DELAY\0011\002REAL_QID\0017\002TIMER_DELAY_MS\0015\002");
+	m = look(f, "SCHEDULE_TOPIC_XXXX", 0, 0);
+	assert_prop(m.props, "REAL_TOPIC", "T");
+	assert_prop(m.props, "REAL_QID", "1");
+	assert_prop(m.props, "TIMER_DELAY_MS", NULL);
+	await(f, "T", 1, 1);
+	assert_int_equal(count(f, "Other", 7), 0);
+}
+
+static void a_delay_of_a_batch_holds_for_all_of_it(void **state)
+{
+	struct fixture *f = *state;
+	struct buf b = { 0 };
+	struct asked *a;
+
+	start(f, levels);
+	batch_put(&b, &(struct batch_item){ .body = MQ_STR("one"), .props = MQ_STR("TAGS\001a\002") });
+	batch_put(&b, &(struct batch_item){ .body = MQ_STR("two") });
+	a = ask(f->k, f->c, REQ_SEND_BATCH_MESSAGE, buf_view(&b), "a", "pg", "b", "T", "c", "TBW102", "d", "4", "e", "3", "f", "0", "g", "1",
+		"h", "0", "i", "DELAY\0011\002", "m", "true", NULL);
+	assert_int_equal(a->code, RESP_SUCCESS);
+	assert_int_equal(asked_i64(a, "queueId"), 3);
+	assert_int_equal(count(f, "SCHEDULE_TOPIC_XXXX", 0), 2);
+	assert_int_equal(count(f, "T", 3), 0);
+	await(f, "T", 3, 2);
+	assert_string_equal(bodies(f, "T", 3), "one two");
+	assert_prop(look(f, "T", 3, 0).props, "REAL_QID", "3");
+	buf_free(&b);
+}
+
+static void without_levels_nothing_waits(void **state)
+{
+	static const char *const none[] = { "messageDelayLevel=", NULL };
+	struct fixture *f = *state;
+
+	start(f, none);
+	send_delayed(f, "x", 3);
+	assert_int_equal(count(f, "T", 0), 1);
+}
+
+/* Under SYNC_FLUSH readers see what is on the disk: the delivery itself asks for the flush. */
+static void a_delivery_is_seen_soon_under_sync_flush(void **state)
+{
+	static const char *const props[] = { "messageDelayLevel=100ms", "flushDiskType=SYNC_FLUSH", "flushIntervalCommitLog=600000", NULL };
+	struct fixture *f = *state;
+	struct asked *pull;
+
+	start(f, props);
+	send_props(f, "T", 0, "warm", "");
+	pull = kit_pull_later(f->k, f->c, "g", "T", 0, 1, "*", 60000);
+	send_delayed(f, "x", 1);
+	asked_wait(f->k, pull);
+	assert_string_equal(asked_bodies(pull), "x");
+	asked_free(pull);
+}
+
+/* The topic is gone when its message is due: it waits there for the topic to be made again. */
+static void a_message_for_a_deleted_topic_is_not_lost(void **state)
+{
+	struct fixture *f = *state;
+
+	start(f, levels);
+	send_delayed(f, "x", 1);
+	assert_int_equal(ask(f->k, f->c, REQ_DELETE_TOPIC_IN_BROKER, NONE, "topic", "T", NULL)->code, RESP_SUCCESS);
+	await(f, "T", 0, 1);
+	send_props(f, "T", 0, "y", "");
+	assert_string_equal(bodies(f, "T", 0), "x y");
+}
+
+/* ---- Restarts -------------------------------------------------------------------------------------------------------------- */
+
+static void after_a_stop_what_was_pending_comes_and_nothing_comes_twice(void **state)
+{
+	static const char *const rare[] = { "messageDelayLevel=100ms 400ms 1h", NULL }; /* only the stop saves */
+	struct fixture *f = *state;
+	struct asked *a;
+	char *text;
+
+	start(f, rare);
+	for (int i = 0; i < 5; i++)
+		send_delayed(f, "a", 1);
+	await(f, "T", 0, 5);
+	send_delayed(f, "b", 2);
+	send_delayed(f, "c", 3);
+	stop(f);
+	text = offsets_file(f->dir);
+	assert_non_null(strstr(text, "\"offsetTable\":{\"1\":5,\"2\":0,\"3\":0}"));
+	assert_non_null(strstr(text, "\"dataVersion\":{"));
+	free(text);
+
+	start(f, rare);
+	a = ask(f->k, f->c, REQ_GET_ALL_DELAY_OFFSET, NONE, NULL);
+	assert_int_equal(a->code, RESP_SUCCESS);
+	assert_non_null(memmem(a->body.p, a->body.n, "\"1\":5", 5));
+	await(f, "T", 0, 6);
+	broker_kit_run(f->k, 200);
+	assert_string_equal(bodies(f, "T", 0), "a a a a a b");
+	a = ask(f->k, f->c, REQ_GET_BROKER_RUNTIME_INFO, NONE, NULL);
+	assert_non_null(memmem(a->body.p, a->body.n, "\"scheduleMessageOffset_2\":\"1,1\"", 31));
+	assert_non_null(memmem(a->body.p, a->body.n, "\"scheduleMessageOffset_3\":\"0,1\"", 31));
+}
+
+static void copy_store(const char *from, const char *to)
+{
+	char *cmd = mem_printf("mkdir -p '%s' && cp -r '%s/store' '%s/'", to, from, to);
+
+	assert_int_equal(system(cmd), 0);
+	free(cmd);
+}
+
+/* The directory as it is while the broker runs is what a kill leaves. */
+static void after_a_kill_nothing_is_lost_and_little_comes_twice(void **state)
+{
+	static const char *const rare[] = { "messageDelayLevel=1ms 300ms", "flushDelayOffsetInterval=300", NULL };
+	enum { N = 200 };
+	struct fixture *f = *state;
+	char *killed = strdup(tempdir_path(f->dir, "killed")), body[16];
+	int seen[N] = { 0 }, twice = 0;
+	int64_t saved = 0, end = clock_mono_us() + 10000000;
+
+	start(f, rare);
+	for (int i = 0; i < N / 2; i++) {
+		snprintf(body, sizeof body, "%d", i);
+		send_delayed(f, body, 1);
+	}
+	await(f, "T", 0, N / 2);
+	while (!saved) { /* these are in the file now */
+		char *text = offsets_file(f->dir), *at = text ? strstr(text, "\"1\":") : NULL;
+
+		saved = at && atoi(at + 4) == N / 2;
+		free(text);
+		assert_true(clock_mono_us() < end);
+		broker_kit_run(f->k, 5);
+	}
+	for (int i = N / 2; i < N; i++) {
+		snprintf(body, sizeof body, "%d", i);
+		send_delayed(f, body, i % 2 + 1);
+	}
+	await(f, "T", 0, N / 2 + 10);
+	copy_store(f->dir, killed);
+	stop(f);
+
+	start_in(f, killed, rare);
+	await(f, "T", 0, N);
+	broker_kit_run(f->k, 600);
+	for (int64_t off = 0; off < count(f, "T", 0); off++) {
+		int32_t n;
+
+		assert_int_equal(str_i32(look(f, "T", 0, off).body, &n), 0);
+		twice += seen[n]++;
+		assert_true(n >= N / 2 || seen[n] == 1); /* what a save has noted does not come again */
+	}
+	for (int i = 0; i < N; i++)
+		assert_true(seen[i] >= 1);
+	assert_in_range(twice, 0, N / 2);
+	free(killed);
+}
+
+/* A power cut takes back what is not on the disk: the file must not say that it was delivered. */
+static void the_file_says_only_what_is_on_the_disk(void **state)
+{
+	static const char *const props[] = { "messageDelayLevel=1ms", "flushDelayOffsetInterval=20", "flushIntervalCommitLog=600000", NULL };
+	struct fixture *f = *state;
+	struct mq_error e;
+	char *text;
+
+	start(f, props);
+	send_delayed(f, "x", 1);
+	await(f, "T", 0, 1);
+	broker_kit_run(f->k, 300);
+	text = offsets_file(f->dir);
+	assert_true(!text || !strstr(text, "\"1\":1"));
+	free(text);
+	assert_int_equal(mqstore_flush(broker(f)->store, &e), 0);
+	broker_kit_run(f->k, 300);
+	text = offsets_file(f->dir);
+	assert_non_null(strstr(text, "\"1\":1"));
+	free(text);
+}
+
+static void fewer_levels_do_not_strand_what_waits_in_the_others(void **state)
+{
+	static const char *const one[] = { "messageDelayLevel=100ms", NULL };
+	struct fixture *f = *state;
+
+	start(f, levels);
+	send_delayed(f, "x", 2);
+	stop(f);
+	start(f, one);
+	await(f, "T", 0, 1);
+	assert_true(look(f, "T", 0, 0).store_ms >= code(f, "SCHEDULE_TOPIC_XXXX", 1, 0));
+}
+
+/* The offset of another store's file, or of a log that a power cut has shortened. */
+static void an_offset_beyond_its_queue_is_brought_back(void **state)
+{
+	struct fixture *f = *state;
+
+	start(f, levels);
+	send_delayed(f, "x", 3);
+	stop(f);
+	tempdir_write(tempdir_path(f->dir, "store/config/delayOffset.json"), "{\"offsetTable\":{1:3,3:77,99:1,\"x\":5}}");
+	start(f, levels);
+	send_delayed(f, "y", 3);
+	shift(f, 3600000);
+	delay_run(broker(f)->delay);
+	assert_string_equal(bodies(f, "T", 0), "y");
+}
+
+/* ---- Trouble --------------------------------------------------------------------------------------------------------------- */
+
+static void a_full_disk_holds_up_deliveries_and_skips_none(void **state)
+{
+	struct fixture *f = *state;
+	struct mq_error e;
+
+	start(f, levels);
+	send_delayed(f, "a", 1);
+	send_delayed(f, "b", 1);
+	send_delayed(f, "c", 2);
+	assert_int_equal(ask(f->k, f->c, REQ_UPDATE_BROKER_CONFIG, MQ_STR("minFreeBytes=1000000000000000\n"), NULL)->code, RESP_SUCCESS);
+	mqstore_trim(broker(f)->store, clock_wall_ms(), false, &e);
+	broker_kit_run(f->k, 700);
+	assert_int_equal(count(f, "T", 0), 0);
+	assert_true(broker(f)->metrics.delayed_retries >= 2);
+	ask(f->k, f->c, REQ_UPDATE_BROKER_CONFIG, MQ_STR("minFreeBytes=0\n"), NULL);
+	mqstore_trim(broker(f)->store, clock_wall_ms(), false, &e);
+	await(f, "T", 0, 3);
+	assert_string_equal(bodies(f, "T", 0), "a b c");
+}
+
+/* One that no producer can make, but a damaged or foreign store can hold. */
+static void a_record_that_belongs_nowhere_does_not_hold_up_the_next(void **state)
+{
+	static const char *const bad[] = { "", "REAL_TOPIC\001T\002", "REAL_TOPIC\001a b\002REAL_QID\0010\002",
+					   "REAL_TOPIC\001T\002REAL_QID\001-1\002", "REAL_TOPIC\001SCHEDULE_TOPIC_XXXX\002REAL_QID\0010\002" };
+	enum { N = sizeof bad / sizeof bad[0] };
+	struct fixture *f = *state;
+	struct mqstore_place place;
+	struct mq_error e;
+
+	start(f, levels);
+	for (size_t i = 0; i < N; i++) {
+		struct mqstore_record r = { .queue = delay_queue(broker(f)->delay, 1), .body = MQ_STR("bad"), .delay_level = 1, .parsed = true,
+					    .props = { str_of(bad[i]) } };
+
+		assert_int_equal(mqstore_append(broker(f)->store, &r, 1, &place, &e), 0);
+		delay_stored(broker(f)->delay, 1, 1);
+	}
+	send_delayed(f, "good", 1);
+	await(f, "T", 0, 1);
+	assert_string_equal(bodies(f, "T", 0), "good");
+	assert_int_equal(broker(f)->metrics.delayed_lost, N);
+	assert_int_equal(count(f, "SCHEDULE_TOPIC_XXXX", 0), N + 1);
+}
+
+/* What was taken once is delivered, whatever maxMessageSize is now. */
+static void a_smaller_limit_does_not_hold_up_what_waits(void **state)
+{
+	static const char *const small[] = { "messageDelayLevel=100ms 400ms 1h", "maxMessageSize=4", NULL };
+	struct fixture *f = *state;
+
+	start(f, levels);
+	send_delayed(f, "more than four", 2);
+	stop(f);
+	start(f, small);
+	await(f, "T", 0, 1);
+	assert_string_equal(bodies(f, "T", 0), "more than four");
+}
+
+/* ---- Clocks ---------------------------------------------------------------------------------------------------------------- */
+
+static void a_clock_that_is_set_back_delays_nothing_for_longer_than_its_level(void **state)
+{
+	struct fixture *f = *state;
+	int64_t begin;
+
+	start(f, levels);
+	send_delayed(f, "head", 2);
+	send_delayed(f, "next", 2);
+	broker_kit_run(f->k, 50);
+	shift(f, -7200000);
+	begin = clock_mono_us();
+	send_delayed(f, "after", 2);
+	await(f, "T", 0, 3);
+	assert_in_range((clock_mono_us() - begin) / 1000, 300, 2000);
+	assert_string_equal(bodies(f, "T", 0), "head next after");
+}
+
+static void a_clock_that_jumps_ahead_brings_what_is_due(void **state)
+{
+	struct fixture *f = *state;
+
+	start(f, levels);
+	send_delayed(f, "x", 3);
+	broker_kit_run(f->k, 150);
+	assert_int_equal(count(f, "T", 0), 0);
+	shift(f, 3600000);
+	await(f, "T", 0, 1); /* by the look that comes with each save */
+}
+
+/* ---- The peer's store ------------------------------------------------------------------------------------------------------ */
+
+static void what_the_peer_left_pending_comes_once_each_at_its_time(void **state)
+{
+	static const char *const props[] = { "mappedFileSizeCommitLog=65536", "mappedFileSizeConsumeQueue=2000", "maxHashSlotNum=500",
+					     "maxIndexNum=400", "fileReservedTime=876000", "brokerClusterName=FxCluster", NULL };
+	const int64_t stored[2] = { 1796057373867, 1796057373872 }; /* level 17; the later of two of level 18 */
+	struct fixture *f = *state;
+	struct mq_message m;
+	char *text;
+
+	free(golden_store(f->dir, "clean"));
+	shift(f, stored[0] + 3600000 - 300 - clock_wall_ms()); /* 300 ms before level 17 is due */
+	start(f, props);
+	assert_int_equal(count(f, "FxDelay", 1), 1);
+	await(f, "FxDelay", 1, 2);
+	m = look(f, "FxDelay", 1, 1);
+	assert_prop(m.props, "KEYS", "delay-17");
+	assert_in_range(m.store_ms, stored[0] + 3600000, stored[0] + 3600000 + 2000);
+	broker_kit_run(f->k, 100);
+	assert_int_equal(count(f, "FxDelay", 1) + count(f, "FxDelay", 0), 3);
+
+	shift(f, stored[1] + 7200000 - 100 - clock_wall_ms());
+	delay_run(broker(f)->delay);
+	await(f, "FxDelay", 1, 3);
+	assert_prop(look(f, "FxDelay", 1, 2).props, "KEYS", "delay-99");
+	assert_prop(look(f, "FxDelay", 0, 1).props, "KEYS", "delay-18");
+	assert_int_equal(look(f, "FxDelay", 0, 1).store_host.port, 20911); /* of the broker that it was sent to */
+	shift(f, 3600000);
+	delay_run(broker(f)->delay);
+	m = look(f, "%RETRY%FxGroupRetry", 0, count(f, "%RETRY%FxGroupRetry", 0) - 1);
+	assert_prop(m.props, "KEYS", "retry-4");
+	assert_int_equal(m.reconsume_times, 1);
+	assert_int_equal(broker(f)->metrics.delayed_out, 4); /* all of them, and no other: level 1 had been done */
+	stop(f);
+	text = offsets_file(f->dir);
+	assert_non_null(strstr(text, "\"offsetTable\":{\"1\":3,\"17\":1,\"18\":3}"));
+	free(text);
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		T(a_message_waits_for_its_level_and_then_comes_as_it_was_sent),
+		T(levels_come_in_the_order_of_their_times),
+		T(a_level_above_the_highest_is_the_highest),
+		T(what_an_earlier_delay_left_in_the_properties_is_replaced),
+		T(a_delay_of_a_batch_holds_for_all_of_it),
+		T(without_levels_nothing_waits),
+		T(a_delivery_is_seen_soon_under_sync_flush),
+		T(a_message_for_a_deleted_topic_is_not_lost),
+		T(after_a_stop_what_was_pending_comes_and_nothing_comes_twice),
+		T(after_a_kill_nothing_is_lost_and_little_comes_twice),
+		T(the_file_says_only_what_is_on_the_disk),
+		T(fewer_levels_do_not_strand_what_waits_in_the_others),
+		T(an_offset_beyond_its_queue_is_brought_back),
+		T(a_full_disk_holds_up_deliveries_and_skips_none),
+		T(a_record_that_belongs_nowhere_does_not_hold_up_the_next),
+		T(a_smaller_limit_does_not_hold_up_what_waits),
+		T(a_clock_that_is_set_back_delays_nothing_for_longer_than_its_level),
+		T(a_clock_that_jumps_ahead_brings_what_is_due),
+		T(what_the_peer_left_pending_comes_once_each_at_its_time),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
