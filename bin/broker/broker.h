@@ -15,6 +15,7 @@
 #include "broker_conf.h"
 #include "dispatch.h"
 #include "metrics.h"
+#include "tally.h"
 #include <codec/body.h>
 #include <codec/id.h>
 #include <mqstore.h>
@@ -54,6 +55,7 @@ struct broker {
 	struct conf *conf_rows;
 	const char *conf_path;
 	struct metrics metrics;
+	struct tallies tallies;
 	int64_t boot_ms;            /* wall time of the start */
 	struct body_version conf_version; /* of the configuration: one more with each change by request */
 

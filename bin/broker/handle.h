@@ -25,6 +25,7 @@ handler_fn handle_query_message;        /* 12 */
 handler_fn handle_view_message;         /* 33 */
 /* handle_admin_topic.c */
 handler_fn handle_create_topic;         /* 17 */
+handler_fn handle_create_topics;        /* 18 */
 handler_fn handle_all_topics;           /* 21 */
 handler_fn handle_delete_topic;         /* 215 */
 handler_fn handle_topic_config;         /* 351 */
@@ -35,7 +36,18 @@ handler_fn handle_topic_stats;          /* 202 */
 handler_fn handle_consume_stats;        /* 208 */
 handler_fn handle_topic_groups;         /* 300 */
 handler_fn handle_system_topics;        /* 305 */
+handler_fn handle_stats_data;           /* 315 */
+handler_fn handle_broker_progress;      /* 317 */
 handler_fn handle_group_topics;         /* 343 */
+/* handle_admin_queue.c */
+handler_fn handle_consume_span;         /* 303 */
+handler_fn handle_correction_offset;    /* 308 */
+handler_fn handle_consume_queue;        /* 321 */
+/* handle_admin_store.c */
+handler_fn handle_clean_queues;         /* 306 */
+handler_fn handle_clean_topics;         /* 316 */
+handler_fn handle_clean_log;            /* 329 */
+handler_fn handle_ha_status;            /* 907 */
 /* handle_admin_group.c */
 handler_fn handle_create_group;         /* 200 */
 handler_fn handle_all_groups;           /* 201 */
@@ -43,14 +55,19 @@ handler_fn handle_consumer_connection;  /* 203 */
 handler_fn handle_producer_connection;  /* 204 */
 handler_fn handle_delete_group;         /* 207 */
 handler_fn handle_reset_offset;         /* 222 */
+handler_fn handle_clone_offsets;        /* 314 */
 handler_fn handle_all_producers;        /* 328 */
+handler_fn handle_group_subscription;   /* 345 */
 handler_fn handle_group_config;         /* 352 */
 handler_fn handle_group_forbidden;      /* 353 */
+handler_fn handle_request_modes;        /* 402 */
 /* handle_admin_broker.c */
 handler_fn handle_update_config;        /* 25 */
 handler_fn handle_get_config;           /* 26 */
 handler_fn handle_runtime_info;         /* 28 */
 /* handle_call_client.c */
+handler_fn handle_consumer_status;      /* 223 */
 handler_fn handle_running_info;         /* 307 */
+handler_fn handle_consume_directly;     /* 309 */
 
 #endif

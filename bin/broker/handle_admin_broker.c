@@ -110,6 +110,8 @@ static void add_store(struct info *i, struct broker *b, const struct mqstore_sta
 		(long long)(up / 3600 % 24),
 	         (long long)(up / 60 % 60), (long long)(up % 60));
 	info_add(i, "putMessageTimesTotal", "%llu", (unsigned long long)b->metrics.messages_in);
+	info_add(i, "putMessageEntireTimeMax", "%lld", (long long)rates_longest_turn_ms(b->rates));
+	info_add(i, "getMessageEntireTimeMax", "%lld", (long long)rates_longest_turn_ms(b->rates));
 	info_add(i, "putMessageFailedTimes", "%llu", (unsigned long long)b->metrics.sends_refused);
 	info_add(i, "putMessageSizeTotal", "%llu", (unsigned long long)b->metrics.bytes_in);
 	info_add(i, "putMessageAverageSize", "%g",

@@ -100,7 +100,7 @@ void handle_group_forbidden(struct req *q)
 	reply_end(q, &o);
 }
 
-/* ---- Members: 203, 204, 328 -------------------------------------------------------------------------------------------- */
+/* ---- Members: 203, 204, 328, 345 --------------------------------------------------------------------------------------- */
 
 /* Members as connections; names point into the group.  free() the array. */
 static struct body_connection *connections(const struct client_group *g)
@@ -176,6 +176,80 @@ void handle_all_producers(struct req *q)
 		free(body.group[i].connection);
 	free(body.group);
 	reply_buf(q, &out);
+}
+
+void handle_group_subscription(struct req *q)
+{
+	const struct group_subscription_header *h = q->h;
+	struct client_group *g = client_table_consumers(q->b->clients, h->group);
+	struct sub *s = g ? client_group_sub(g, h->topic) : NULL;
+	struct body_keep keep = { 0 };
+	struct body_sub body;
+	struct frame_out o;
+	struct json_out j;
+
+	reply_begin(q, &o, RESP_SUCCESS, NULL);
+	frame_body(&o);
+	j = json_to(o.buf);
+	json_open(&j, '{');
+	json_member_str(&j, "group", h->group);
+	if (s) {
+		sub_body(s, &keep, &body);
+		json_key(&j, "subscriptionData");
+		body_sub_put(&j, &body);
+	}
+	json_member_str(&j, "topic", h->topic);
+	json_close(&j, '}');
+	reply_end(q, &o);
+	body_free(&keep);
+}
+
+/* ---- 402 GET_ALL_MESSAGE_REQUEST_MODE: there are none as long as SET_MESSAGE_REQUEST_MODE is not served ---------------- */
+
+void handle_request_modes(struct req *q) { reply_body(q, MQ_STR("{\"messageRequestModeMap\":{}}")); }
+
+/* ---- 314 CLONE_GROUP_OFFSET -------------------------------------------------------------------------------------------- */
+
+struct clone {
+	struct req *q;
+	struct offsets **v;     /* collected first: a copy changes the table that is walked */
+	size_t n, cap;
+};
+
+static void clone_gather(void *arg, struct offsets *o)
+{
+	struct clone *l = arg;
+
+	if (l->n == l->cap) {
+		l->cap = l->cap ? l->cap * 2 : 16;
+		l->v = mem_realloc(l->v, l->cap * sizeof *l->v);
+	}
+	l->v[l->n++] = o;
+}
+
+/* compat: without a topic the peer goes through the topics of the group but copies nothing; here each is copied. */
+void handle_clone_offsets(struct req *q)
+{
+	const struct clone_offset_header *h = q->h;
+	struct clone l = { .q = q };
+	struct client_group *online = h->offline ? NULL : client_table_consumers(q->b->clients, h->srcGroup);
+
+	if (str_trim(h->srcGroup).n == 0 || mq_check_group(h->destGroup, NULL) < 0) {
+		reply(q, RESP_SYSTEM_ERROR, "srcGroup '" MQ_STR_FMT "', destGroup '" MQ_STR_FMT "': two names of groups are wanted",
+		      MQ_STR_ARG(h->srcGroup), MQ_STR_ARG(h->destGroup));
+		return;
+	}
+	offset_table_each(q->b->offsets, str_trim(h->topic), h->srcGroup, clone_gather, &l);
+	for (size_t i = 0; i < l.n; i++) {
+		struct mq_str topic = offsets_topic(l.v[i]);
+
+		if (topic_table_find(q->b->topics, topic) && !(online && online->subs && !client_group_sub(online, topic)))
+			offset_table_clone(q->b->offsets, l.v[i], h->destGroup);
+	}
+	log_info("offsets copied by=%s from=" MQ_STR_FMT " to=" MQ_STR_FMT " topics=%zu", conn_name(q->c), MQ_STR_ARG(h->srcGroup),
+	         MQ_STR_ARG(h->destGroup), l.n);
+	free(l.v);
+	reply(q, RESP_SUCCESS, NULL);
 }
 
 /* ---- 222 INVOKE_BROKER_TO_RESET_OFFSET --------------------------------------------------------------------------------- */

@@ -10,6 +10,8 @@
 #include <base/mem.h>
 #include <base/str.h>
 #include <codec/body_stats.h>
+#include <stdlib.h>
+#include <string.h>
 
 static int64_t at_least_0(int64_t v) { return v > 0 ? v : 0; }
 
@@ -61,17 +63,20 @@ struct progress {
 	size_t cap;
 };
 
-static void add_topic(struct progress *p, struct mq_str topic)
+/* What the group has given up is of no interest while it is there to say what it wants. */
+static bool gave_up(struct client_group *online, struct mq_str topic)
+{
+	return online && online->subs && !client_group_sub(online, topic);
+}
+
+static void add_queues(struct progress *p, struct topic *t, int32_t queues)
 {
 	struct broker *b = p->q->b;
-	struct topic *t = topic_table_find(b->topics, topic);
+	struct offsets *o = offset_table_find(b->offsets, t->conf.name, p->group);
+	struct body_broker_stats got;
 
-	/* What the group has given up is of no interest while it is there to say what it wants. */
-	if (!t || (p->online && p->online->subs && !client_group_sub(p->online, topic)))
-		return;
-	for (int32_t i = 0; i < t->conf.read; i++) {
+	for (int32_t i = 0; i < queues; i++) {
 		struct mqstore_queue *mq = topic_queue(b->topics, t, i, false);
-		struct offsets *o = offset_table_find(b->offsets, topic, p->group);
 		int64_t off = o && i < o->n ? o->slot[i].stored : -1, pulled = o && i < o->n ? o->slot[i].pulled : -1;
 		struct body_queue_progress *row;
 
@@ -86,7 +91,16 @@ static void add_topic(struct progress *p, struct mq_str topic)
 		if (mq && row->consumer_off > 0)
 			row->last_ms = at_least_0(mqstore_time_at(b->store, mq, row->consumer_off - 1));
 	}
-	p->body.tps += rates_consume(b->rates, topic, p->group);
+	if (o && tally_view(&o->got, false, &got))
+		p->body.tps += got.minute.tps;
+}
+
+static void add_topic(struct progress *p, struct mq_str topic)
+{
+	struct topic *t = topic_table_find(p->q->b->topics, topic);
+
+	if (t && !gave_up(p->online, topic))
+		add_queues(p, t, t->conf.read);
 }
 
 static void add_offsets(void *arg, struct offsets *o) { add_topic(arg, offsets_topic(o)); }
@@ -104,6 +118,137 @@ void handle_consume_stats(struct req *q)
 		offset_table_each(q->b->offsets, (struct mq_str){ 0 }, h->consumerGroup, add_offsets, &p);
 	body_consume_stats_encode(&p.body, &out);
 	free(p.body.queue);
+	reply_buf(q, &out);
+}
+
+/* ---- 317 GET_BROKER_CONSUME_STATS -------------------------------------------------------------------------------------- */
+
+struct all_offsets {
+	struct offsets **v;
+	size_t n, cap;
+};
+
+static void gather(void *arg, struct offsets *o)
+{
+	struct all_offsets *l = arg;
+
+	if (l->n == l->cap) {
+		l->cap = l->cap ? l->cap * 2 : 64;
+		l->v = mem_realloc(l->v, l->cap * sizeof *l->v);
+	}
+	l->v[l->n++] = o;
+}
+
+static int by_group(const void *x, const void *y)
+{
+	const struct offsets *a = *(struct offsets *const *)x, *b = *(struct offsets *const *)y;
+	int c = strcmp(offsets_group(a).p, offsets_group(b).p);
+
+	return c ? c : strcmp(a->name, b->name);
+}
+
+/* The progress of one group in each of its topics.  Returns how many topics. */
+static size_t group_progress(struct req *q, struct offsets **v, size_t n, bool order_only, struct body_broker_progress *body,
+                             struct body_consume_stats *out)
+{
+	struct client_group *online = client_table_consumers(q->b->clients, offsets_group(v[0]));
+	size_t made = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		struct progress p = { .q = q, .online = online, .group = offsets_group(v[i]) };
+		struct topic *t = topic_table_find(q->b->topics, offsets_topic(v[i]));
+
+		if (!t || (order_only && !t->conf.order) || gave_up(online, t->conf.name))
+			continue;
+		add_queues(&p, t, t->conf.write);
+		for (size_t k = 0; k < p.body.n; k++) {
+			body->total_diff += p.body.queue[k].broker_off - p.body.queue[k].consumer_off;
+			body->total_inflight_diff += p.body.queue[k].pull_off - p.body.queue[k].consumer_off;
+		}
+		out[made++] = p.body;
+	}
+	return made;
+}
+
+void handle_broker_progress(struct req *q)
+{
+	const struct broker_consume_stats_header *h = q->h;
+	struct body_broker_progress body = { .broker_addr = str_of(q->b->addr) };
+	struct all_offsets all = { .n = 0 };
+	struct body_consume_stats *stats;
+	struct buf out = { 0 };
+	size_t used = 0;
+
+	offset_table_each(q->b->offsets, (struct mq_str){ 0 }, (struct mq_str){ 0 }, gather, &all);
+	if (all.n)
+		qsort(all.v, all.n, sizeof *all.v, by_group);
+	stats = mem_alloc((all.n + 1) * sizeof *stats);
+	body.group = mem_alloc((all.n + 1) * sizeof *body.group);
+	for (size_t i = 0, end; i < all.n; i = end) {
+		struct mq_str group = offsets_group(all.v[i]);
+		struct body_group_progress *g = &body.group[body.n];
+
+		for (end = i + 1; end < all.n && str_eq(offsets_group(all.v[end]), group);)
+			end++;
+		if (!group_table_look(q->b->groups, group))
+			continue;
+		*g = (struct body_group_progress){ group, 0, stats + used };
+		g->n = group_progress(q, all.v + i, end - i, h->isOrder, &body, stats + used);
+		used += g->n;
+		body.n++;
+	}
+	body_broker_progress_encode(&body, &out);
+	for (size_t i = 0; i < used; i++)
+		free(stats[i].queue);
+	free(stats);
+	free(body.group);
+	free(all.v);
+	reply_buf(q, &out);
+}
+
+/* ---- 315 VIEW_BROKER_STATS_DATA ---------------------------------------------------------------------------------------- */
+
+/* The tally that is meant by a name and a key, or NULL: "TOPIC_PUT_NUMS" and a topic, "GROUP_GET_NUMS" and topic@group,
+ * "BROKER_PUT_NUMS" and the cluster. */
+static const struct tally *tally_of(struct broker *b, struct mq_str name, struct mq_str key)
+{
+	const char *at = key.n ? memrchr(key.p, '@', key.n) : NULL;
+
+	if (str_starts(name, "TOPIC_PUT_")) {
+		struct topic *t = topic_table_find(b->topics, key);
+
+		return t ? &t->put : NULL;
+	}
+	if (str_starts(name, "GROUP_GET_") && at) {
+		struct mq_str topic = { key.p, (size_t)(at - key.p) }, group = { at + 1, key.n - topic.n - 1 };
+		struct offsets *o = offset_table_find(b->offsets, topic, group);
+
+		return o ? &o->got : NULL;
+	}
+	if ((str_starts(name, "BROKER_PUT_") || str_starts(name, "BROKER_GET_")) && str_is(key, b->conf->brokerClusterName))
+		return rates_tally(b->rates, str_starts(name, "BROKER_PUT_"));
+	return NULL;
+}
+
+void handle_stats_data(struct req *q)
+{
+	static const char *const names[] = {
+		"TOPIC_PUT_NUMS", "TOPIC_PUT_SIZE", "GROUP_GET_NUMS", "GROUP_GET_SIZE", "BROKER_PUT_NUMS", "BROKER_GET_NUMS",
+	};
+	const struct broker_stats_header *h = q->h;
+	const struct tally *t = NULL;
+	struct body_broker_stats body;
+	struct buf out = { 0 };
+
+	for (size_t i = 0; i < sizeof names / sizeof names[0] && !t; i++)
+		if (str_is(h->statsName, names[i]))
+			t = tally_of(q->b, h->statsName, h->statsKey);
+	if (!t || !tally_view(t, h->statsName.p[h->statsName.n - 4] == 'S', &body)) {
+		reply(q, RESP_SYSTEM_ERROR, "The stats <" MQ_STR_FMT "> <" MQ_STR_FMT "> not exist", MQ_STR_ARG(h->statsName),
+		      MQ_STR_ARG(h->statsKey));
+		return;
+	}
+	body_broker_stats_encode(&body, &out);
 	reply_buf(q, &out);
 }
 

@@ -5,6 +5,8 @@
 #include "offset_table.h"
 #include "settle.h"
 #include "topic_table.h"
+#include <base/err.h>
+#include <base/json.h>
 #include <base/log.h>
 #include <base/str.h>
 #include <stdlib.h>
@@ -25,6 +27,48 @@ void handle_create_topic(struct req *q)
 		return;
 	}
 	settle_topics(q->b->settle, q);
+}
+
+/* Attributes of a topic in a list are a map; with the sign in front of the name, as in the text of a single one. */
+static void attributes_text(const struct body_topic *t, struct buf *out)
+{
+	out->n = 0;
+	for (size_t i = 0; i < t->nattrs; i++) {
+		buf_printf(out, "%s" MQ_STR_FMT, i ? "," : "", MQ_STR_ARG(t->attr[i].key));
+		if (t->attr[i].key.n && t->attr[i].key.p[0] == '+')
+			buf_printf(out, "=" MQ_STR_FMT, MQ_STR_ARG(t->attr[i].value));
+	}
+}
+
+/* Of 5.3 and later.  The first that is refused ends it; those before it stay. */
+void handle_create_topics(struct req *q)
+{
+	struct body_keep keep = { 0 };
+	struct buf attributes = { 0 };
+	struct mq_error e;
+	json_t *list, *one;
+	size_t i;
+	bool changed;
+	int rc = body_parse(&keep, q->f->body, "list of topics", &e);
+
+	list = rc ? NULL : json_array_at(keep.json, "topicConfigList");
+	if (!rc && !list)
+		rc = err_set(&e, MQ_EINVAL, "the body has no topicConfigList");
+	json_array_foreach(list, i, one) {
+		struct body_topic t;
+
+		body_topic_get(&keep, one, &t);
+		attributes_text(&t, &attributes);
+		rc = topic_table_set(q->b->topics, &t, buf_view(&attributes), &changed, &e);
+		if (rc < 0)
+			break;
+	}
+	buf_free(&attributes);
+	body_free(&keep);
+	if (rc < 0)
+		reply(q, RESP_SYSTEM_ERROR, "%s", e.text);
+	else
+		settle_topics(q->b->settle, q);
 }
 
 /* Names of pop retry topics to delete: collected first, since deleting changes the table that is walked. */

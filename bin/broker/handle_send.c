@@ -257,6 +257,7 @@ static void send_one(struct req *q, const struct send_header *h, struct topic *t
 	b->metrics.bytes_in += place.size;
 	if (r.delay_level)
 		delay_stored(b->delay, r.delay_level, 1);
+	tally_add(&b->tallies, &t->put, 1, 1, place.size);
 	d.log_off = place.log_off;
 	d.queue_off = place.queue_off;
 	d.queue_id = queue_id;
@@ -372,6 +373,7 @@ static void send_batch(struct req *q, const struct send_header *h, struct topic 
 	struct broker *b = q->b;
 	struct send_done d = { 0 };
 	struct mq_error e;
+	int64_t bytes = 0;
 	bool wait;
 	int rc;
 
@@ -399,11 +401,13 @@ static void send_batch(struct req *q, const struct send_header *h, struct topic 
 		if (i)
 			buf_char(&k.ids, ',');
 		buf_put(&k.ids, id, mq_offset_id(&b->store_host, k.place[i].log_off, id));
-		b->metrics.bytes_in += k.place[i].size;
+		bytes += k.place[i].size;
 	}
 	b->metrics.messages_in += k.n;
 	if (k.record[0].delay_level)
 		delay_stored(b->delay, k.record[0].delay_level, k.n);
+	b->metrics.bytes_in += bytes;
+	tally_add(&b->tallies, &t->put, 1, k.n, bytes);
 	d.ids = buf_view(&k.ids);
 	d.log_off = k.place[0].log_off;
 	d.queue_off = k.place[0].queue_off;

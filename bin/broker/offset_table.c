@@ -50,7 +50,8 @@ static struct offsets *add(struct offset_table *t, const char *key, size_t n, si
 	return o;
 }
 
-static struct offset_slot *slot_of(struct offset_table *t, struct mq_str topic, struct mq_str group, int32_t id, bool make)
+/* The offsets in which queue id has a slot, or NULL. */
+static struct offsets *offsets_of(struct offset_table *t, struct mq_str topic, struct mq_str group, int32_t id, bool make)
 {
 	char key[KEY_MAX];
 	size_t n = make_key(key, topic, group);
@@ -71,12 +72,20 @@ static struct offset_slot *slot_of(struct offset_table *t, struct mq_str topic, 
 		for (; o->n <= id; o->n++)
 			o->slot[o->n] = (struct offset_slot){ -1, -1, -1 };
 	}
-	return &o->slot[id];
+	return o;
+}
+
+static struct offset_slot *slot_of(struct offset_table *t, struct mq_str topic, struct mq_str group, int32_t id, bool make)
+{
+	struct offsets *o = offsets_of(t, topic, group, id, make);
+
+	return o ? &o->slot[id] : NULL;
 }
 
 static void drop(struct offset_table *t, struct offsets *o)
 {
 	HASH_DEL(t->all, o);
+	tally_end(&o->got);
 	free(o->slot);
 	free(o);
 }
@@ -122,12 +131,15 @@ bool offset_table_commit(struct offset_table *t, struct mq_str topic, struct mq_
 	return true;
 }
 
-void offset_table_pulled(struct offset_table *t, struct mq_str topic, struct mq_str group, int32_t id, int64_t next)
+void offset_table_pulled(struct offset_table *t, struct mq_str topic, struct mq_str group, int32_t id, int64_t next, int64_t n,
+                         int64_t bytes)
 {
-	struct offset_slot *s = slot_of(t, topic, group, id, true);
+	struct offsets *o = offsets_of(t, topic, group, id, true);
 
-	if (s)
-		s->pulled = next;
+	if (!o)
+		return;
+	o->slot[id].pulled = next;
+	tally_add(&t->b->tallies, &o->got, 1, n, bytes);
 }
 
 void offset_table_reset(struct offset_table *t, struct mq_str topic, struct mq_str group, int32_t id, int64_t off)
@@ -156,6 +168,18 @@ int64_t offset_table_take_reset(struct offset_table *t, struct mq_str topic, str
 	if (s)
 		s->reset = -1;
 	return off;
+}
+
+void offset_table_clone(struct offset_table *t, const struct offsets *from, struct mq_str group)
+{
+	struct offsets *to;
+
+	if (from->n == 0 || str_eq(offsets_group(from), group))
+		return;
+	to = offsets_of(t, offsets_topic(from), group, from->n - 1, true);
+	for (int32_t i = 0; to && i < to->n; i++)
+		to->slot[i] = (struct offset_slot){ i < from->n ? from->slot[i].stored : -1, -1, -1 };
+	stored(t);
 }
 
 static bool matches(const struct offsets *o, struct mq_str topic, struct mq_str group)

@@ -7,6 +7,7 @@
 
 #include "hash.h"
 #include "table_file.h"
+#include "tally.h"
 #include <codec/body_offset.h>
 
 struct offset_slot {
@@ -18,6 +19,7 @@ struct offsets {
 	UT_hash_handle hh;
 	int32_t n;              /* of slot: highest queue id seen + 1 */
 	struct offset_slot *slot;
+	struct tally got;       /* messages delivered */
 	uint32_t topic_n, name_n;
 	char name[];            /* "topic@group", NUL-terminated */
 };
@@ -46,12 +48,16 @@ int64_t offset_table_get(struct offset_table *t, struct mq_str topic, struct mq_
  * Returns false when ignored. */
 bool offset_table_commit(struct offset_table *t, struct mq_str topic, struct mq_str group, int32_t queue_id, int64_t off,
                          int64_t max, const char *who);
-void offset_table_pulled(struct offset_table *t, struct mq_str topic, struct mq_str group, int32_t queue_id, int64_t next);
+/* n messages of `bytes` were delivered; the pull after them begins at `next`. */
+void offset_table_pulled(struct offset_table *t, struct mq_str topic, struct mq_str group, int32_t queue_id, int64_t next,
+                         int64_t n, int64_t bytes);
 /* Server-side reset (222): the stored offset becomes `off`, and the group's next pull of the queue is answered with it. */
 void offset_table_reset(struct offset_table *t, struct mq_str topic, struct mq_str group, int32_t queue_id, int64_t off);
 bool offset_table_has_reset(struct offset_table *t, struct mq_str topic, struct mq_str group, int32_t queue_id);
 /* The offset to go to, and the reset is over; -1 if there was none. */
 int64_t offset_table_take_reset(struct offset_table *t, struct mq_str topic, struct mq_str group, int32_t queue_id);
+/* What is stored of `from` becomes the offsets of another group in the same topic, in the place of those it had. */
+void offset_table_clone(struct offset_table *t, const struct offsets *from, struct mq_str group);
 void offset_table_drop_topic(struct offset_table *t, struct mq_str topic);
 void offset_table_drop_group(struct offset_table *t, struct mq_str group);
 /* All offsets of one group, or of one topic (the other view empty): cb for each. */

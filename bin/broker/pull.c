@@ -72,7 +72,7 @@ static void messages(struct req *q, const struct pull *p, const struct mqstore_r
 	q->b->metrics.pulls_found++;
 	q->b->metrics.messages_out += r->n;
 	q->b->metrics.bytes_out += r->bytes;
-	offset_table_pulled(q->b->offsets, p->topic->conf.name, p->group, p->queue_id, r->next_off);
+	offset_table_pulled(q->b->offsets, p->topic->conf.name, p->group, p->queue_id, r->next_off, r->n, r->bytes);
 }
 
 bool pull_try(struct req *q, const struct pull *p)

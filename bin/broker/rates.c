@@ -1,30 +1,24 @@
 /* rates.c: rings of samples of the counters.  Knows nothing of requests. */
 #include "rates.h"
 #include "broker.h"
-#include "offset_table.h"
 #include <base/clock.h>
 #include <base/mem.h>
 #include <time.h>
 
-enum { RING = 601, GROUP_SAMPLE_S = 10, GROUP_RING = 7 };
-
-/* How far a group had got in a topic, every ten seconds. */
-struct group_rate {
-	UT_hash_handle hh;
-	int64_t passed[GROUP_RING];
-	int64_t samples;
-	bool seen;
-	char name[];            /* "topic@group" */
-};
+enum { RING = 601 };
 
 struct rates {
 	struct broker *b;
 	uv_timer_t timer;
+	uv_prepare_t turn;
+	int closed;             /* of these two */
+	int64_t longest_ms;     /* turn of the loop */
 	int64_t sample[RATES][RING];
 	int64_t samples;
 	int yday;               /* day of the year of the last sample */
 	struct rates_day puts, gets;
-	struct group_rate *groups;
+	struct metrics seen;    /* at the last look */
+	struct tally put, get;  /* of the whole broker */
 };
 
 static int64_t counter(const struct broker *b, enum rate which)
@@ -53,45 +47,28 @@ static void day_turns(struct rates_day *d, int64_t now)
 	d->today_morning = now;
 }
 
-static void sample_group(void *arg, struct offsets *o)
+static void look(struct rates *r)
 {
-	struct rates *r = arg;
-	struct group_rate *g;
-	int64_t sum = 0;
+	const struct metrics *m = &r->b->metrics;
+	struct metrics *seen = &r->seen;
 
-	HASH_FIND(hh, r->groups, o->name, o->name_n, g);
-	if (!g) {
-		g = mem_alloc(sizeof *g + o->name_n + 1);
-		memcpy(g->name, o->name, o->name_n);
-		HASH_ADD_KEYPTR(hh, r->groups, g->name, o->name_n, g);
-	}
-	for (int32_t i = 0; i < o->n; i++)
-		sum += o->slot[i].pulled > 0 ? o->slot[i].pulled : 0;
-	g->passed[g->samples++ % GROUP_RING] = sum;
-	g->seen = true;
-}
-
-static void sample_groups(struct rates *r)
-{
-	struct group_rate *g, *next;
-
-	offset_table_each(r->b->offsets, (struct mq_str){ 0 }, (struct mq_str){ 0 }, sample_group, r);
-	HASH_ITER(hh, r->groups, g, next) {
-		if (!g->seen) {
-			HASH_DEL(r->groups, g);
-			free(g);
-		} else {
-			g->seen = false;
-		}
-	}
+	if (m->messages_in != seen->messages_in)
+		tally_add(&r->b->tallies, &r->put, (int64_t)(m->send_requests - seen->send_requests),
+			  (int64_t)(m->messages_in - seen->messages_in), (int64_t)(m->bytes_in - seen->bytes_in));
+	if (m->messages_out != seen->messages_out)
+		tally_add(&r->b->tallies, &r->get, (int64_t)(m->pulls_found - seen->pulls_found),
+			  (int64_t)(m->messages_out - seen->messages_out), (int64_t)(m->bytes_out - seen->bytes_out));
+	r->seen = *m;
 }
 
 static void on_second(uv_timer_t *t)
 {
 	struct rates *r = t->data;
-	time_t now = (time_t)(clock_wall_ms() / 1000);
+	time_t now;
 	struct tm tm;
 
+	clock_refresh();
+	now = (time_t)(clock_now_ms() / 1000);
 	for (int i = 0; i < RATES; i++)
 		r->sample[i][r->samples % RING] = counter(r->b, (enum rate)i);
 	r->samples++;
@@ -101,46 +78,64 @@ static void on_second(uv_timer_t *t)
 		day_turns(&r->puts, counter(r->b, RATE_PUT));
 		day_turns(&r->gets, counter(r->b, RATE_TRANSFERRED));
 	}
-	if (r->samples % GROUP_SAMPLE_S == 0)
-		sample_groups(r);
+	if (r->samples % (TALLY_TICK_MS / 1000) == 0) {
+		look(r);
+		tally_tick(&r->b->tallies);
+	}
+}
+
+/* The loop is about to wait: all that was done since the clock was read in this turn was done for this turn's requests. */
+static void on_turn_end(uv_prepare_t *p)
+{
+	struct rates *r = p->data;
+	int64_t took = clock_mono_us() / 1000 - clock_mono_ms();
+
+	if (took > r->longest_ms)
+		r->longest_ms = took;
 }
 
 struct rates *rates_new(struct broker *b)
 {
 	struct rates *r = mem_alloc(sizeof *r);
-	time_t now = (time_t)(clock_wall_ms() / 1000);
+	time_t now;
 	struct tm tm;
 
+	clock_refresh(); /* what came before is no turn of the loop */
+	now = (time_t)(clock_now_ms() / 1000);
 	localtime_r(&now, &tm);
 	r->b = b;
 	r->yday = tm.tm_yday;
 	uv_timer_init(b->loop, &r->timer);
 	r->timer.data = r;
 	uv_timer_start(&r->timer, on_second, 0, 1000);
+	uv_prepare_init(b->loop, &r->turn);
+	r->turn.data = r;
+	uv_prepare_start(&r->turn, on_turn_end);
 	return r;
 }
 
 static void on_closed(uv_handle_t *h)
 {
 	struct rates *r = h->data;
-	struct group_rate *g, *next;
 
-	HASH_ITER(hh, r->groups, g, next) {
-		HASH_DEL(r->groups, g);
-		free(g);
-	}
-	free(r);
+	if (++r->closed == 2)
+		free(r);
 }
 
 void rates_stop(struct rates *r)
 {
 	uv_timer_stop(&r->timer);
+	uv_prepare_stop(&r->turn);
 }
 
 void rates_free(struct rates *r)
 {
-	if (r)
-		uv_close((uv_handle_t *)&r->timer, on_closed);
+	if (!r)
+		return;
+	tally_end(&r->put);
+	tally_end(&r->get);
+	uv_close((uv_handle_t *)&r->timer, on_closed);
+	uv_close((uv_handle_t *)&r->turn, on_closed);
 }
 
 /* Per second over the last n samples, or over what there is. */
@@ -170,19 +165,10 @@ void rates_gets(const struct rates *r, struct rates_day *d)
 	d->now = counter(r->b, RATE_TRANSFERRED);
 }
 
-double rates_consume(const struct rates *r, struct mq_str topic, struct mq_str group)
-{
-	struct group_rate *g;
-	char name[600];
-	int n = snprintf(name, sizeof name, MQ_STR_FMT "@" MQ_STR_FMT, MQ_STR_ARG(topic), MQ_STR_ARG(group));
-	int64_t span;
+int64_t rates_longest_turn_ms(const struct rates *r) { return r->longest_ms; }
 
-	if (n >= (int)sizeof name)
-		return 0;
-	HASH_FIND(hh, r->groups, name, (size_t)n, g);
-	if (!g || g->samples < 2)
-		return 0;
-	span = g->samples - 1 < GROUP_RING - 1 ? g->samples - 1 : GROUP_RING - 1;
-	int64_t passed = g->passed[(g->samples - 1) % GROUP_RING] - g->passed[(g->samples - 1 - span) % GROUP_RING];
-	return passed > 0 ? (double)passed / (double)(span * GROUP_SAMPLE_S) : 0;
+const struct tally *rates_tally(struct rates *r, bool put)
+{
+	look(r);
+	return put ? &r->put : &r->get;
 }

@@ -1,9 +1,9 @@
 /* rates.h: messages a second over the last 10, 60 and 600 seconds, and totals of yesterday and today, from the counters in
- * metrics.h; of each group and topic how fast it consumes.  A look at the counters every second is all it costs. */
+ * metrics.h.  A look at the counters every second is all it costs; the tallies (tally.h) get their tick from here. */
 #ifndef BROKER_RATES_H
 #define BROKER_RATES_H
 
-#include <base/buf.h>
+#include "tally.h"
 
 struct broker;
 struct rates;
@@ -23,7 +23,9 @@ struct rates_day {
 void rates_puts(const struct rates *r, struct rates_day *d);
 void rates_gets(const struct rates *r, struct rates_day *d);
 
-/* Offsets of a group and topic that went by a second, over the last minute (filtered messages count: the group passed them). */
-double rates_consume(const struct rates *r, struct mq_str topic, struct mq_str group);
+/* The longest that the loop was busy at a stretch, so far: no send or pull has taken longer by itself. */
+int64_t rates_longest_turn_ms(const struct rates *r);
+/* Messages that all topics took in (put), or that were delivered from all. */
+const struct tally *rates_tally(struct rates *r, bool put);
 
 #endif

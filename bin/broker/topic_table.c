@@ -70,6 +70,7 @@ void topic_put(struct topic *t)
 {
 	if (--t->refs > 0)
 		return;
+	tally_end(&t->put);
 	body_free(&t->keep);
 	free(t->queue);
 	free(t);

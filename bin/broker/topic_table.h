@@ -7,6 +7,7 @@
 
 #include "hash.h"
 #include "table_file.h"
+#include "tally.h"
 #include <codec/body_topic.h>
 #include <mqstore.h>
 
@@ -33,6 +34,7 @@ struct topic {
 	uint64_t since;                 /* version of the table's file in which it first stands; 0 = long settled */
 	int32_t nqueues;                /* of `queue`: max(read, write) */
 	struct mqstore_queue **queue;   /* filled on first use */
+	struct tally put;               /* messages stored */
 	char name[];                    /* NUL-terminated; length: conf.name.n */
 };
 

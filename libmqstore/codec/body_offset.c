@@ -109,10 +109,32 @@ void body_delay_table_free(struct body_delay_table *t)
 
 /* ---- ResetOffsetBody, ResetOffsetBodyForC ------------------------------------------------------------------------ */
 
+/* {{queue}:offset,...} */
+static void queue_offsets_get(struct body_keep *k, json_t *table, struct body_reset *r)
+{
+	const char *key;
+	json_t *one;
+
+	r->queue = body_alloc(k, body_size(table) * sizeof(*r->queue));
+	json_object_foreach(table, key, one) {
+		body_queue_get_key(k, key, &r->queue[r->n].queue);
+		r->queue[r->n++].off = json_i64(table, key, 0);
+	}
+}
+
+static void queue_offsets_put(struct json_out *o, const struct body_reset *r)
+{
+	json_open(o, '{');
+	for (size_t i = 0; i < r->n; i++) {
+		body_queue_put_key(o, &r->queue[i].queue);
+		json_put_i64(o, r->queue[i].off);
+	}
+	json_close(o, '}');
+}
+
 int body_reset_decode(struct mq_str body, struct body_reset *r, struct mq_error *e)
 {
 	json_t *table, *one;
-	const char *key;
 	size_t i;
 	int rc;
 
@@ -121,17 +143,14 @@ int body_reset_decode(struct mq_str body, struct body_reset *r, struct mq_error 
 	if (rc)
 		return rc;
 	table = json_object_get(r->keep.json, "offsetTable");
-	r->queue = body_alloc(&r->keep, body_size(table) * sizeof(*r->queue));
 	if (json_is_array(table)) {
+		r->queue = body_alloc(&r->keep, body_size(table) * sizeof(*r->queue));
 		json_array_foreach(table, i, one) {
 			body_queue_get(one, &r->queue[r->n].queue);
 			r->queue[r->n++].off = json_i64(one, "offset", 0);
 		}
 	} else {
-		json_object_foreach(table, key, one) {
-			body_queue_get_key(&r->keep, key, &r->queue[r->n].queue);
-			r->queue[r->n++].off = json_i64(table, key, 0);
-		}
+		queue_offsets_get(&r->keep, table, r);
 	}
 	return 0;
 }
@@ -143,12 +162,7 @@ void body_reset_encode(const struct body_reset *r, struct buf *out)
 
 	json_open(&o, '{');
 	json_key(&o, "offsetTable");
-	json_open(&o, '{');
-	for (size_t i = 0; i < r->n; i++) {
-		body_queue_put_key(&o, &r->queue[i].queue);
-		json_put_i64(&o, r->queue[i].off);
-	}
-	json_close(&o, '}');
+	queue_offsets_put(&o, r);
 	json_close(&o, '}');
 }
 
@@ -174,6 +188,50 @@ void body_reset_encode_list(const struct body_reset *r, struct buf *out)
 void body_reset_free(struct body_reset *r)
 {
 	body_free(&r->keep);
+}
+
+/* ---- Of each client ---------------------------------------------------------------------------------------------- */
+
+int body_consumer_status_decode(struct mq_str body, struct body_consumer_status *s, struct mq_error *e)
+{
+	json_t *table, *one;
+	const char *id;
+	int rc;
+
+	*s = (struct body_consumer_status){ 0 };
+	rc = body_parse(&s->keep, body, "consumer status", e);
+	if (rc)
+		return rc;
+	queue_offsets_get(&s->keep, json_object_at(s->keep.json, "messageQueueTable"), &s->own);
+	table = json_object_at(s->keep.json, "consumerTable");
+	s->client = body_alloc(&s->keep, body_size(table) * sizeof(*s->client));
+	json_object_foreach(table, id, one) {
+		s->client[s->n].client_id = str_of(id);
+		queue_offsets_get(&s->keep, one, &s->client[s->n++].at);
+	}
+	return 0;
+}
+
+void body_consumer_status_encode(const struct body_consumer_status *s, struct buf *out)
+{
+	struct json_out o = json_to(out);
+
+	json_open(&o, '{');
+	json_key(&o, "consumerTable");
+	json_open(&o, '{');
+	for (size_t i = 0; i < s->n; i++) {
+		json_key_str(&o, s->client[i].client_id);
+		queue_offsets_put(&o, &s->client[i].at);
+	}
+	json_close(&o, '}');
+	json_key(&o, "messageQueueTable");
+	queue_offsets_put(&o, &s->own);
+	json_close(&o, '}');
+}
+
+void body_consumer_status_free(struct body_consumer_status *s)
+{
+	body_free(&s->keep);
 }
 
 /* ---- Sets of queues ---------------------------------------------------------------------------------------------- */

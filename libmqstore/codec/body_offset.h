@@ -1,4 +1,4 @@
-/* body_offset.h: tables of offsets (43, 45), offsets per queue (220, 222), and sets of queues that are locked (41, 42).
+/* body_offset.h: tables of offsets (43, 45), offsets per queue (220, 222, 221, 223), and sets of queues that are locked (41, 42).
  * Source: reference/remoting.md 4.4, 4.9, 4.10.  The files config/consumerOffset.json and delayOffset.json have the shape of
  * the tables. */
 #ifndef CODEC_BODY_OFFSET_H
@@ -49,6 +49,20 @@ int body_reset_decode(struct mq_str body, struct body_reset *r,
 void body_reset_encode(const struct body_reset *r, struct buf *out);
 void body_reset_encode_list(const struct body_reset *r, struct buf *out);              /* ResetOffsetBodyForC */
 void body_reset_free(struct body_reset *r);
+
+struct body_client_offsets {
+	struct mq_str client_id;
+	struct body_reset at;           /* its keep is not used */
+};
+struct body_consumer_status {           /* GetConsumerStatusBody: how far the clients of a group have got */
+	struct body_keep keep;
+	struct body_reset own;          /* messageQueueTable: of the client that answers 221 */
+	size_t n;
+	struct body_client_offsets *client; /* consumerTable: of all, in the answer to 223 */
+};
+int body_consumer_status_decode(struct mq_str body, struct body_consumer_status *s, struct mq_error *e);
+void body_consumer_status_encode(const struct body_consumer_status *s, struct buf *out);
+void body_consumer_status_free(struct body_consumer_status *s);
 
 struct body_lock {                      /* Lock-, UnlockBatchRequestBody */
 	struct body_keep keep;

@@ -11,6 +11,7 @@
 	M(QUERY_CONSUMER_OFFSET,        query_offset_header,        query_offset_answer) \
 	M(UPDATE_CONSUMER_OFFSET,       update_offset_header,       none_header) \
 	M(UPDATE_AND_CREATE_TOPIC,      create_topic_header,        none_header) \
+	M(UPDATE_AND_CREATE_TOPIC_LIST, none_header,                none_header) \
 	M(GET_ALL_TOPIC_CONFIG,         none_header,                none_header) \
 	M(UPDATE_BROKER_CONFIG,         none_header,                none_header) \
 	M(GET_BROKER_CONFIG,            none_header,                config_answer) \

@@ -28,6 +28,9 @@ struct broker_kit {
 	int called[CALLED_CODES];
 	int open;               /* connections that are not closed yet */
 	struct asked *last;
+	struct asked *sent_us;  /* by the broker, lately */
+	int32_t answer_code;
+	const char *answer;
 	uv_work_t block[WORKERS];
 	sem_t gate;
 	bool blocked;
@@ -110,6 +113,7 @@ void broker_kit_stop(struct broker_kit *k)
 	conf_free(k->rows);
 	sem_destroy(&k->gate);
 	asked_free(k->last);
+	asked_free(k->sent_us);
 	if (k->own_dir)
 		tempdir_remove(&k->dir);
 	else
@@ -134,12 +138,37 @@ const char *broker_kit_dir(struct broker_kit *k)
 
 /* ---- Connections ------------------------------------------------------------------------------------------------------- */
 
+static void take(struct asked *a, struct frame *f)
+{
+	a->code = f->code;
+	buf_str(&a->remark, f->remark);
+	buf_char(&a->remark, 0);
+	buf_str(&a->body, f->body);
+	for (uint32_t i = 0; i < f->nfields; i++) {
+		buf_str(&a->fields, f->field[i].key);
+		buf_char(&a->fields, 0);
+		buf_str(&a->fields, f->field[i].value);
+		buf_char(&a->fields, 0);
+	}
+}
+
 static int on_request(struct conn *c, struct frame *f)
 {
 	struct broker_kit *k = conn_public(c)->owner;
 
 	if ((uint32_t)f->code < CALLED_CODES)
 		k->called[f->code]++;
+	asked_free(k->sent_us);
+	k->sent_us = mem_alloc(sizeof *k->sent_us);
+	take(k->sent_us, f);
+	if (k->answer && f->code == k->answer_code) {
+		struct frame_out o;
+
+		frame_answer(&o, conn_out(c), frame_id_of(f), RESP_SUCCESS, (struct mq_str){ 0 });
+		frame_body(&o);
+		buf_cstr(o.buf, k->answer);
+		frame_end(&o);
+	}
 	return 0;
 }
 
@@ -178,24 +207,25 @@ int broker_kit_called(struct broker_kit *k, int32_t code)
 	return k->called[code];
 }
 
+void broker_kit_answers(struct broker_kit *k, int32_t code, const char *body)
+{
+	k->answer_code = code;
+	k->answer = body;
+}
+
+struct asked *broker_kit_last(struct broker_kit *k)
+{
+	return k->sent_us;
+}
+
 static void on_answer(void *arg, int rc, struct frame *f)
 {
 	struct asked *a = arg;
 
 	a->done = true;
 	a->rc = rc;
-	if (rc < 0)
-		return;
-	a->code = f->code;
-	buf_str(&a->remark, f->remark);
-	buf_char(&a->remark, 0);
-	buf_str(&a->body, f->body);
-	for (uint32_t i = 0; i < f->nfields; i++) {
-		buf_str(&a->fields, f->field[i].key);
-		buf_char(&a->fields, 0);
-		buf_str(&a->fields, f->field[i].value);
-		buf_char(&a->fields, 0);
-	}
+	if (rc == 0)
+		take(a, f);
 }
 
 static struct asked *ask_v(struct conn *c, int32_t code, bool oneway, struct mq_str body, va_list ap)

@@ -32,6 +32,10 @@ struct conn *broker_kit_dial(struct broker_kit *k, bool vip);
 void broker_kit_hang_up(struct broker_kit *k, struct conn *c);
 /* Requests that the broker sent us over any connection, so far. */
 int broker_kit_called(struct broker_kit *k, int32_t code);
+/* From now on such a request is answered by code 0 and this body (borrowed); else there is no answer. */
+void broker_kit_answers(struct broker_kit *k, int32_t code, const char *body);
+/* The last request that the broker sent us.  Good until the next one. */
+struct asked *broker_kit_last(struct broker_kit *k);
 
 /* Ask and wait for the answer.  Fields: key, value, ..., NULL.  The asked is the kit's, good until the next call of it. */
 struct asked *ask(struct broker_kit *k, struct conn *c, int32_t code, struct mq_str body, ...) __attribute__((sentinel));
