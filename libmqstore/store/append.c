@@ -2,9 +2,7 @@
  *
  * 1. Refuse what cannot be: read-only, broken, full, too big.
  * 2. Room in the queues and in the log, on the disk.  Here a disk that is full says so, and nothing has changed yet.
- * 3. Encode into the map; the log's end moves; the entry; the index; who waits is told.  None of this can fail, but for a map
- *    of a queue's next file that the system refuses: then the record is in the log without an entry, the store takes no more
- *    writes, and the next open derives the entry. */
+ * 3. Encode into the map; the log's end moves; the entry; the index; who waits is told.  None of this can fail. */
 #include "../base/clock.h"
 #include "../base/err.h"
 #include "../base/log.h"
@@ -12,7 +10,8 @@
 #include "../codec/property.h"
 #include "derive.h"
 
-#include <stdio.h>
+#include <errno.h>
+
 
 #define LOG_MODULE "store"
 enum { RECORD_BEYOND_BODY = 64 * 1024, STEP_BACK_MAX_MS = 24 * 3600 * 1000 };
@@ -105,6 +104,11 @@ static int room_in_queues(const struct mqstore_record *r, size_t n, struct mq_er
 
 static int no_room(struct mqstore *s, size_t n, int rc, struct mq_error *err)
 {
+	if (rc == -ENOSPC || rc == -EDQUOT) {
+		rc = MQ_EFULL;
+		if (err)
+			err->code = rc;
+	}
 	if (rc == MQ_EFULL && !s->no_space) {
 		s->no_space = true;
 		log_error("no space left on the disk, messages are refused until there is dir=%s", s->dir);
@@ -113,12 +117,11 @@ static int no_room(struct mqstore *s, size_t n, int rc, struct mq_error *err)
 }
 
 /* The record is in the log; everything else follows from it. */
-static int derive_new(struct mqstore *s, const struct mqstore_record *r, const uint8_t *p, struct mqstore_place *place)
+static void derive_new(struct mqstore *s, const struct mqstore_record *r, const uint8_t *p, struct mqstore_place *place)
 {
 	struct mqstore_queue *q = r->queue;
 	struct mq_str uniq = r->uniq_key, keys = r->keys, tags = r->tags;
 	int32_t level = r->delay_level;
-	int rc = 0;
 
 	if (!r->parsed) {
 		struct property_scan scan;
@@ -132,7 +135,7 @@ static int derive_new(struct mqstore *s, const struct mqstore_record *r, const u
 		level = scan.delay_level;
 	}
 	if (derive_listed(r->sys_flag))
-		rc = cqueue_put(q, place->log_off, place->size, derive_tags_code(s, q->topic, tags, level, place->store_ms));
+		cqueue_put(q, place->log_off, place->size, derive_tags_code(s, q->topic, tags, level, place->store_ms));
 	if (s->index && (uniq.n || keys.n)) {
 		struct index_record ir = {
 			.topic_hash = q->topic->index_hash, .uniq_key = uniq, .keys = keys,
@@ -142,7 +145,6 @@ static int derive_new(struct mqstore *s, const struct mqstore_record *r, const u
 
 		index_put(s->index, &ir);
 	}
-	return rc;
 }
 
 static void tell(struct mqstore *s, struct mqstore_queue *q, const struct mqstore_place *place)
@@ -200,14 +202,7 @@ int mqstore_append(struct mqstore *s, const struct mqstore_record *r, size_t n, 
 		s->log.last_off = m.log_off;
 		s->log.last_ms = now;
 		s->log.max += place[i].size;
-		rc = derive_new(s, &r[i], p, &place[i]);
-		if (unlikely(rc < 0)) {
-			s->broken = true;
-			snprintf(s->why, sizeof(s->why), "queue %d of topic '%.127s' could not be extended (%s): open the store again",
-				 (int)r[i].queue->id, r[i].queue->topic->name, mq_strerror(rc));
-			log_error("%s", s->why);
-			return refuse(s, n, err_set(err, MQ_EBROKEN, "%s", s->why));
-		}
+		derive_new(s, &r[i], p, &place[i]);
 		watched |= r[i].queue->watch;
 		p += place[i].size;
 	}

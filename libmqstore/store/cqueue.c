@@ -1,4 +1,5 @@
-/* cqueue.c: one consume queue: its files, its end, its entries.  Feeding is derive.c's, cutting and repairing cqueue_fix.c's. */
+/* cqueue.c: one consume queue: its end, its entries, its buffer.  What is done to files is in cqueue_file.c, what changes a queue
+ * other than by its next entry in cqueue_fix.c. */
 #include "cqueue.h"
 #include "../base/log.h"
 #include "../base/mem.h"
@@ -7,48 +8,32 @@
 #include "segment.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #define LOG_MODULE "store"
-enum { STEP_MIN = 4096, STEP_MAX = 64 * 1024, TAIL_FILES = 3, MORE_MIN = 32 };
+enum { TAIL_FILES = 3, BUF_MIN = 8 * CQ_ENTRY, BUF_MAX = 1024 * CQ_ENTRY };
 
-char *cqueue_dir(const struct mqstore_queue *q, char *out)
+void cqueue_drop_buf(struct mqstore_queue *q)
 {
-	snprintf(out, SEGMENT_PATH, "%s/%s/%d", q->all->dir, q->topic->name, (int)q->id);
-	return out;
-}
-
-static char *file_path(const struct mqstore_queue *q, int64_t start, char *out)
-{
-	char dir[SEGMENT_PATH];
-
-	return segment_path(cqueue_dir(q, dir), start, out);
-}
-
-void cqueue_unmap(struct mqstore_queue *q)
-{
-	if (q->tail.p)
-		cqueues_unmap(q->all, &q->tail);
-	if (q->old.p)
-		cqueues_unmap(q->all, &q->old);
-	q->room = 0;
+	if (q->buf)
+		q->all->buf_bytes -= q->buf_end - q->buf_from;
+	free(q->buf);
+	q->buf = NULL;
+	q->buf_from = q->buf_end = 0;
 }
 
 void cqueue_free(struct mqstore_queue *q)
 {
-	cqueue_unmap(q);
-	free(q->more);
+	cqueues_unmap(q);
+	cqueue_drop_buf(q);
 	free(q);
 }
 
 void cqueue_reset(struct mqstore_queue *q)
 {
-	cqueue_unmap(q);
-	free(q->more);
-	q->more = NULL;
-	q->more_cap = 0;
-	q->first = q->pos = q->reserved = q->flushed = q->log_end = q->min = 0;
+	cqueues_unmap(q);
+	cqueue_drop_buf(q);
+	q->first = q->pos = q->written = q->flushed = q->log_end = q->min = 0;
 	q->min_for = -1;
 	q->made = q->named = q->lost = false;
 	if (q->loaded)
@@ -58,85 +43,59 @@ void cqueue_reset(struct mqstore_queue *q)
 
 void cqueue_mark_dirty(struct mqstore_queue *q)
 {
+	if (!q->all->write)
+		return;
 	q->dirty = true;
 	TAILQ_INSERT_TAIL(&q->all->dirty, q, to_flush);
 	q->all->dirty_n++;
 	q->all->dirtied++;
 }
 
-/* ---- Maps ------------------------------------------------------------------------------------------------------------ */
+/* ---- Looking --------------------------------------------------------------------------------------------------------- */
 
-static int map_file(struct mqstore_queue *q, struct cqmap *m, int64_t start)
+int cqueue_map(struct mqstore_queue *q, int64_t start)
 {
 	char path[SEGMENT_PATH];
 	int rc;
 
-	if (m->p && m->start == start)
+	q->map.used = true;
+	if (q->map.p && q->map.start == start)
 		return 0;
-	if (m->p)
-		cqueues_unmap(q->all, m);
-	file_path(q, start, path);
-	rc = segment_file_map(path, q->all->file_bytes, q->all->write, &m->p);
+	cqueues_unmap(q);
+	cqueue_path(q, start, path);
+	rc = segment_file_map(path, q->all->file_bytes, false, &q->map.p);
 	if (rc == -ENOMEM) {
 		cqueues_shed(q->all);
-		rc = segment_file_map(path, q->all->file_bytes, q->all->write, &m->p);
+		rc = segment_file_map(path, q->all->file_bytes, false, &q->map.p);
 	}
 	if (rc < 0)
 		return rc;
-	m->start = start;
-	cqueues_mapped(q->all, m);
+	q->map.start = start;
+	cqueues_mapped(q);
 	return 0;
-}
-
-/* End of what is in files. */
-static int64_t files_end(const struct mqstore_queue *q)
-{
-	return q->more ? q->more_from : q->pos;
-}
-
-/* The map that shows the file at `start`; it stays good until another file of this or any queue is mapped. */
-static struct cqmap *map_for(struct mqstore_queue *q, int64_t start, int *rc)
-{
-	int64_t fb = q->all->file_bytes, end = files_end(q);
-	struct cqmap *m = &q->old;
-
-	*rc = 0;
-	if (q->tail.p && q->tail.start == start)
-		m = &q->tail;
-	else if (!q->tail.p && end > 0 && start == (end - CQ_ENTRY) / fb * fb)
-		m = &q->tail;
-	*rc = map_file(q, m, start);
-	m->used = true;
-	return *rc < 0 ? NULL : m;
 }
 
 const uint8_t *cqueue_entries(struct mqstore_queue *q, int64_t off, int64_t *n)
 {
-	int64_t b = off * CQ_ENTRY, fb = q->all->file_bytes, end, start;
-	struct cqmap *m;
-	int rc;
+	int64_t b = off * CQ_ENTRY, fb = q->all->file_bytes, start, end;
+	int rc = cqueue_ready(q);
 
-	*n = 0;
-	rc = cqueue_ready(q);
+	*n = rc;
+	if (rc < 0 || off < q->first / CQ_ENTRY || off >= q->pos / CQ_ENTRY)
+		return NULL;
+	if (q->buf && b >= q->buf_from) {
+		*n = (q->pos - b) / CQ_ENTRY;
+		return q->buf + (b - q->buf_from);
+	}
+	start = b / fb * fb;
+	end = q->written < start + fb ? q->written : start + fb;
+	rc = cqueue_map(q, start);
 	if (rc < 0) {
 		*n = rc;
 		return NULL;
 	}
-	if (off < q->first / CQ_ENTRY || off >= q->pos / CQ_ENTRY)
-		return NULL;
-	end = files_end(q);
-	if (b >= end) {
-		*n = (q->pos - b) / CQ_ENTRY;
-		return q->more + (b - q->more_from);
-	}
-	start = b / fb * fb;
-	m = map_for(q, start, &rc);
-	if (!m) {
-		*n = rc;
-		return NULL;
-	}
-	*n = ((end < start + fb ? end : start + fb) - b) / CQ_ENTRY;
-	return m->p + (b - start);
+	*n = (end - b) / CQ_ENTRY;
+	return q->map.p + (b - start);
 }
 
 /* ---- Loading --------------------------------------------------------------------------------------------------------- */
@@ -204,10 +163,10 @@ static int find_end(struct mqstore_queue *q, const int64_t *starts, size_t i, si
 	int rc;
 
 	for (; i < n; i++) {
-		rc = map_file(q, &q->tail, starts[i]);
+		rc = cqueue_map(q, starts[i]);
 		if (rc < 0)
 			return rc;
-		got = count_valid(q->tail.p, slots, q->all->abnormal);
+		got = count_valid(q->map.p, slots, q->all->abnormal);
 		q->pos = starts[i] + got * CQ_ENTRY;
 		if (got < slots || (i + 1 < n && starts[i + 1] != starts[i] + fb))
 			break;
@@ -231,7 +190,6 @@ static void note_end(struct mqstore_queue *q)
 
 static int load_files(struct mqstore_queue *q, const int64_t *starts, size_t n)
 {
-	int64_t fb = q->all->file_bytes;
 	char path[SEGMENT_PATH];
 	size_t i = n - 1;
 	int rc = 0;
@@ -249,11 +207,8 @@ static int load_files(struct mqstore_queue *q, const int64_t *starts, size_t n)
 		return rc;
 	/* The newest file is made for an entry: if it has none, entries were lost. */
 	q->lost = q->pos <= starts[n - 1];
-	q->all->bytes += (int64_t)n * fb;
-	for (i = n; q->all->write && i-- > 1 && starts[i] > q->pos;) {
-		sys.unlink(file_path(q, starts[i], path));
-		q->all->bytes -= fb;
-	}
+	for (i = n; q->all->write && i-- > 1 && starts[i] > q->pos;)
+		sys.unlink(cqueue_path(q, starts[i], path));
 	return 0;
 }
 
@@ -264,29 +219,29 @@ int cqueue_load(struct mqstore_queue *q)
 	size_t n;
 	int rc;
 
-	q->first = q->pos = q->room = q->reserved = q->log_end = 0;
+	q->first = q->pos = q->written = q->flushed = q->log_end = 0;
 	rc = list_files(q, &starts, &n);
 	if (rc == 0 && n)
 		rc = load_files(q, starts, n);
 	free(starts);
 	if (rc < 0) {
 		log_error("cannot load queue topic=%s queue=%d reason=\"%s\"", q->topic->name, (int)q->id, mq_strerror(rc));
-		cqueue_unmap(q);
+		cqueues_unmap(q);
 		return rc;
 	}
 	q->loaded = true;
 	all->unloaded--;
 	q->named = n > 0 && !all->abnormal;
+	q->written = q->pos;
+	/* What a process that was killed has written may still wait in memory for the disk. */
+	q->flushed = all->abnormal ? q->first : q->pos;
+	q->min = q->first / CQ_ENTRY;
+	q->min_for = -1;
 	note_end(q);
 	lost_at = q->pos;
 	if (q->log_end > all->log_end_at_open)
-		cqueue_cut(q, all->log_end_at_open);
-	q->min = q->first / CQ_ENTRY;
-	q->min_for = -1;
-	q->reserved = q->pos;
-	/* What a process that was killed has written may still wait in memory for the disk. */
-	q->flushed = all->abnormal ? q->first : q->pos;
-	if (all->write && q->flushed < q->pos && !q->dirty)
+		rc = cqueue_cut(q, all->log_end_at_open);
+	if (q->flushed < q->pos && !q->dirty)
 		cqueue_mark_dirty(q);
 	if (q->lost) {
 		log_warn("entries of a queue are lost topic=%s queue=%d from=%lld", q->topic->name, (int)q->id,
@@ -299,121 +254,50 @@ int cqueue_load(struct mqstore_queue *q)
 
 /* ---- Room ------------------------------------------------------------------------------------------------------------ */
 
-static int make_dirs(struct mqstore_queue *q)
+static void resize(struct mqstore_queue *q, int64_t bytes)
 {
-	char dir[SEGMENT_PATH];
-	int rc;
-
-	if (q->made)
-		return 0;
-	snprintf(dir, sizeof(dir), "%s/%s", q->all->dir, q->topic->name);
-	rc = sys.mkdir(dir, 0755);
-	if (rc == 0 || rc == -EEXIST)
-		rc = sys.mkdir(cqueue_dir(q, dir), 0755);
-	if (rc < 0 && rc != -EEXIST)
-		return rc == -ENOSPC || rc == -EDQUOT ? MQ_EFULL : rc;
-	q->made = true;
-	return 0;
+	if (!q->buf)
+		q->buf_from = q->buf_end = q->pos;
+	q->buf = mem_realloc(q->buf, (size_t)bytes);
+	q->all->buf_bytes += bytes - (q->buf_end - q->buf_from);
+	q->buf_end = q->buf_from + bytes;
 }
 
-/* Blocks up to `to` in the file at `start`, more if there is room: as much again as the queue has, at most STEP_MAX. */
-static int64_t wish(const struct mqstore_queue *q, int64_t start, int64_t to)
+/* Forget all but the newest `keep` bytes, which readers will ask for next. */
+static void shift(struct mqstore_queue *q, int64_t keep)
 {
-	int64_t step = q->pos - start, end = start + q->all->file_bytes;
+	int64_t used = q->pos - q->buf_from, cap = q->buf_end - q->buf_from;
 
-	step = step < STEP_MIN ? STEP_MIN : step > STEP_MAX ? STEP_MAX : step;
-	to = start + (to - start + step - 1) / step * step;
-	to = start + (to - start + STEP_MIN - 1) / STEP_MIN * STEP_MIN;
-	return to < end ? to : end;
+	if (keep >= used)
+		return;
+	memmove(q->buf, q->buf + (used - keep), (size_t)keep);
+	q->buf_from = q->pos - keep;
+	q->buf_end = q->buf_from + cap;
 }
 
-static int make_file(struct mqstore_queue *q, int64_t start, int64_t to, struct cqmap *m)
-{
-	int64_t fb = q->all->file_bytes;
-	char path[SEGMENT_PATH];
-	struct stat st;
-	bool there;
-	int rc = make_dirs(q);
-
-	if (rc < 0)
-		return rc;
-	file_path(q, start, path);
-	there = sys.stat(path, &st) == 0 && st.st_size > 0;
-	to = wish(q, start, to);
-	rc = segment_file_make(path, fb, to - start, m ? &m->p : NULL);
-	if (rc == -ENOMEM) {
-		cqueues_shed(q->all);
-		rc = segment_file_make(path, fb, to - start, m ? &m->p : NULL);
-	}
-	if (rc < 0)
-		return rc;
-	if (!there)
-		q->all->bytes += fb;
-	q->named = false;
-	q->reserved = to;
-	if (m) {
-		m->start = start;
-		cqueues_mapped(q->all, m);
-	}
-	return 0;
-}
-
-static int reserve(struct mqstore_queue *q, int64_t start, int64_t to)
-{
-	int64_t from = q->reserved > q->pos ? q->reserved : q->pos, want = wish(q, start, to);
-	char path[SEGMENT_PATH];
-	int rc;
-
-	if (q->reserved >= to)
-		return 0;
-	file_path(q, start, path);
-	rc = segment_file_reserve(path, from - start, want - start);
-	if (rc == MQ_EFULL && want > to) {
-		want = to;
-		rc = segment_file_reserve(path, from - start, want - start);
-	}
-	if (rc == 0)
-		q->reserved = want;
-	return rc;
-}
-
+/* Grow while there is little, then write and go on in the same place. */
 int cqueue_room_slow(struct mqstore_queue *q, int64_t n)
 {
-	int64_t fb = q->all->file_bytes, end, start, to;
+	int64_t need = n * CQ_ENTRY, cap, grown;
 	int rc = cqueue_ready(q);
 
 	if (rc < 0)
 		return rc;
-	start = q->pos / fb * fb;
-	end = q->pos + n * CQ_ENTRY;
-	to = end < start + fb ? end : start + fb;
-	if (q->tail.p && q->tail.start != start) {
-		cqueues_unmap(q->all, &q->tail);
-		q->room = 0;
+	cap = q->buf ? q->buf_end - q->buf_from : 0;
+	grown = cap ? cap * 2 : BUF_MIN;
+	if (!q->all->write || (grown <= BUF_MAX && q->all->buf_bytes + grown - cap <= q->all->buf_max)) {
+		resize(q, grown);
+	} else if (q->buf) {
+		rc = cqueue_spill(q);
+		if (rc < 0)
+			return rc;
+		shift(q, cap / CQ_ENTRY / 2 * CQ_ENTRY);
 	}
-	/* The file may be there already: made for an append that was then mostly in the file before it. */
-	if (!q->tail.p && q->old.p && q->old.start == start)
-		cqueues_move(q->all, &q->old, &q->tail);
-	else if (!q->tail.p && q->pos == start)
-		rc = make_file(q, start, to, &q->tail);
-	else
-		rc = map_file(q, &q->tail, start);
-	if (rc == 0)
-		rc = reserve(q, start, to);
-	if (rc < 0)
-		return rc;
-	q->tail.used = true;
-	q->room = q->reserved < start + fb ? q->reserved : start + fb;
-	/* The rest of what is asked for lies in files to come; the first of them is mapped, so that going on there cannot fail. */
-	for (start += fb; start < end && rc == 0; start += fb) {
-		bool next = q->tail.start + fb == start;
-
-		if (next && q->old.p && q->old.start != start)
-			cqueues_unmap(q->all, &q->old);
-		to = end < start + fb ? end : start + fb;
-		rc = make_file(q, start, to, next && !q->old.p ? &q->old : NULL);
-	}
-	return rc;
+	if (!q->buf)
+		resize(q, need > BUF_MIN ? need : BUF_MIN);
+	else if (q->pos + need > q->buf_end)
+		resize(q, q->pos - q->buf_from + need);
+	return 0;
 }
 
 /* ---- Limits ---------------------------------------------------------------------------------------------------------- */
@@ -458,24 +342,9 @@ int64_t cqueue_min(struct mqstore_queue *q, int64_t log_min)
 	return q->min;
 }
 
-int cqueue_sync(const char *dir, int64_t fb, int64_t from, int64_t to, bool name)
+int64_t cqueue_bytes(const struct mqstore_queue *q)
 {
-	char path[SEGMENT_PATH], *slash;
-	int rc = 0;
+	int64_t fb = q->all->file_bytes;
 
-	for (int64_t start = from / fb * fb; start < to && rc == 0; start += fb)
-		rc = segment_file_sync(segment_path(dir, start, path), name);
-	/* A new queue is known only when the names of its directory and its topic's are on the disk too. */
-	for (int up = 0; up < 2 && name && rc == 0; up++) {
-		if (up == 0)
-			snprintf(path, sizeof(path), "%s", dir);
-		slash = strrchr(path, '/');
-		if (!slash)
-			break;
-		*slash = '\0';
-		rc = sys_sync_dir(path);
-		if (rc == -ENOENT)
-			rc = 0;
-	}
-	return rc;
+	return q->written > q->first ? ((q->written - 1) / fb - q->first / fb + 1) * fb : 0;
 }

@@ -2,14 +2,20 @@
  *
  * Knows the 20-byte entry and nothing of messages.  Fed by derive.c alone, in log order; read by anybody.
  *
- * A queue is a name until it is first used; then its directory is looked at and its end found (cqueue_load).  At most two of
- * its files are mapped: the one being written and the one that somebody behind reads.  The table (cqueues.h) bounds all maps.
+ * A queue is a name until it is first used; then its directory is looked at and its end found (cqueue_load).  New entries gather
+ * in memory, in `buf`, and are written to the files many at a time: when buf is full, or by a flush (which then syncs them, in
+ * another thread).  So a queue costs no map and no system call per message, however many there are.  A kill loses what was not
+ * written; recovery derives it from the log.  Readers find the newest entries in buf and map a file for older ones; the table
+ * (cqueues.h) bounds maps and buffers.
  *
- * Entries that are not in a file yet live in `more`, an array in memory that goes on where the files end: of a queue that is
- * opened read-only after a crash, what recovery would have written.
+ *	first            written/flushed     pos
+ *	  |---- files ------|····················         entries, by position
+ *	             |--------- buf ---------|            the newest of them; buf may reach back before `written`
+ *
+ * A read-only handle puts into buf what recovery or the writer's flush would have written.
  *
  * Promises:
- *   1. After cqueue_room(q, n) the next n cqueue_put() cannot fail for want of disk space.
+ *   1. After cqueue_room(q, n) the next n cqueue_put() cannot fail.
  *   2. 0 <= min <= max, whatever the files hold. */
 #ifndef STORE_CQUEUE_H
 #define STORE_CQUEUE_H
@@ -22,37 +28,34 @@
 struct cqueues;
 struct topic;
 
-struct cqmap {
-	uint8_t *p;             /* NULL = not mapped */
-	int64_t start;          /* queue position of its first byte */
-	struct mqstore_queue *q;/* whose it is */
-	uint32_t at;            /* place in the table of maps */
-	bool used;              /* since the last sweep */
-};
-
 struct mqstore_queue {
 	struct cqueues *all;
 	struct topic *topic;
 	int32_t id;
+	int32_t pending;        /* entries of the append that is being prepared */
 	bool loaded;            /* the fields below are known */
 	bool watch;
 	bool dirty;             /* in the list of queues to be flushed */
 	bool named;             /* its directory and newest file are known to be on the disk */
 	bool made;              /* its directory exists */
 	bool lost;              /* its last file holds no entry: the log must be asked */
-	int32_t pending;        /* entries of the append that is being prepared */
 	/* Positions are bytes; entry n is at n * CQ_ENTRY. */
 	int64_t first;          /* start of the first file */
 	int64_t pos;            /* where the next entry goes */
-	int64_t room;           /* entries before this may be written through `tail` */
-	int64_t reserved;       /* files have blocks up to here */
+	int64_t written;        /* the files hold the entries up to here */
 	int64_t flushed;        /* on the disk up to here */
 	int64_t log_end;        /* end of the newest record that has an entry */
-	int64_t trimmed_for;    /* start of the log that its files were trimmed to */
 	int64_t min, min_for;   /* first readable entry number; the start of the log that it was found for */
-	struct cqmap tail, old;
-	uint8_t *more;
-	int64_t more_from, more_cap;
+	int64_t trimmed_for;    /* start of the log that its files were trimmed to */
+	uint8_t *buf;
+	int64_t buf_from;       /* position of its first byte */
+	int64_t buf_end;        /* position up to which it has room */
+	struct {
+		uint8_t *p;     /* NULL = not mapped */
+		int64_t start;  /* queue position of its first byte */
+		uint32_t at;    /* place in the table of maps */
+		bool used;      /* since the last sweep */
+	} map;
 	TAILQ_ENTRY(mqstore_queue) to_flush;
 };
 
@@ -60,45 +63,38 @@ struct mqstore_queue {
 int cqueue_load(struct mqstore_queue *q);
 static inline int cqueue_ready(struct mqstore_queue *q) { return q->loaded ? 0 : cqueue_load(q); }
 
+/* Room for n more entries.  MQ_EFULL, -errno: the buffer is full and cannot be written. */
 int cqueue_room_slow(struct mqstore_queue *q, int64_t n);
 static inline int cqueue_room(struct mqstore_queue *q, int64_t n)
 {
-	return q->pos + n * CQ_ENTRY <= q->room ? 0 : cqueue_room_slow(q, n);
+	return q->pos + n * CQ_ENTRY <= q->buf_end ? 0 : cqueue_room_slow(q, n);
 }
 void cqueue_mark_dirty(struct mqstore_queue *q);
 
-/* The next entry.  Needs cqueue_room(); at the end of a file it maps the next one, which may fail. */
-static inline int cqueue_put(struct mqstore_queue *q, int64_t log_off, int32_t size, int64_t tags_code)
+/* The next entry. Needs cqueue_room(). */
+static inline void cqueue_put(struct mqstore_queue *q, int64_t log_off, int32_t size, int64_t tags_code)
 {
-	uint8_t *p;
+	uint8_t *p = q->buf + (q->pos - q->buf_from);
 
-	if (__builtin_expect(q->pos >= q->room, 0)) {
-		int rc = cqueue_room_slow(q, 1);
-
-		if (rc < 0)
-			return rc;
-	}
-	p = q->tail.p + (q->pos - q->tail.start);
 	put_be64(p, (uint64_t)log_off);
-	put_be64(p + 12, (uint64_t)tags_code);
 	put_be32(p + 8, (uint32_t)size);
+	put_be64(p + 12, (uint64_t)tags_code);
 	q->pos += CQ_ENTRY;
 	q->log_end = log_off + size;
-	q->tail.used = true;
 	if (!q->dirty)
 		cqueue_mark_dirty(q);
-	return 0;
 }
 
 /* An entry found in the log again: number `off` as the record says.  Returns 1 if it was put, 0 if it was there already, and
  * CQUEUE_GAP, with nothing done, if entries before it are missing and `fill` is false.  With `fill` the place before the first
  * entry of a queue becomes fillers, as the peer has it; a gap behind entries gets copies of this entry, which every reader
- * passes over or takes for the same message again. */
+ * passes over or takes for the same message again.  Size CQ_FILLER_SIZE: the record is damaged, its number was given. */
 enum { CQUEUE_GAP = 2 };
 int cqueue_derive(struct mqstore_queue *q, int64_t off, int64_t log_off, int32_t size, int64_t tags_code, bool fill);
 
-/* Entries from number `off` on that lie next to each other, *n of them (> 0).  NULL: none (*n = 0), or their file cannot be
- * mapped (*n = -errno; -ENOENT or MQ_EMISMATCH if it is not there as it should be). */
+/* Entries from number `off` on that lie next to each other, *n of them (> 0); good until another entry of any queue is looked
+ * at or put.  NULL: none (*n = 0), or their file cannot be mapped (*n = -errno; -ENOENT or MQ_EMISMATCH if it is not there as
+ * it should be). */
 const uint8_t *cqueue_entries(struct mqstore_queue *q, int64_t off, int64_t *n);
 static inline void cqueue_read(const uint8_t *p, struct mqstore_entry *e)
 {
@@ -115,25 +111,37 @@ int64_t cqueue_min(struct mqstore_queue *q, int64_t log_min);
 static inline int64_t cqueue_max(struct mqstore_queue *q) { return cqueue_ready(q) < 0 ? 0 : q->pos / CQ_ENTRY; }
 /* First entry number in [lo, hi) whose log offset is >= log_off, else hi; -errno if files cannot be mapped. */
 int64_t cqueue_find(struct mqstore_queue *q, int64_t lo, int64_t hi, int64_t log_off);
+/* Bytes of its files. */
+int64_t cqueue_bytes(const struct mqstore_queue *q);
+
+/* Will putting entries [from, to) into the files make a file? */
+bool cqueue_makes_file(const struct mqstore_queue *q, int64_t from, int64_t to);
+/* Write what only buf holds. */
+int cqueue_spill(struct mqstore_queue *q);
+/* For the thread that flushes; touches only what never changes of q: put entries [from, to) at `p` into the files, which are made
+ * if need be; make [from, to) durable, and the names of files and directories too if `name`.  MQ_EFULL, -errno. */
+int cqueue_write(const struct mqstore_queue *q, int64_t from, int64_t to, const uint8_t *p);
+int cqueue_sync(const struct mqstore_queue *q, int64_t from, int64_t to, bool name);
 
 /* Forget entries whose record does not end at or before log_end. */
 int cqueue_cut(struct mqstore_queue *q, int64_t log_end);
 /* The record of entry `off` is damaged: nobody shall look for it. The entry becomes the same as the one behind it, so that the
  * peer's readers step over it too; the last one becomes void, for its number was given. */
 int cqueue_skip(struct mqstore_queue *q, int64_t off);
-/* Remove files whose last entry lies before log_min, never the last file. */
+/* Remove files whose last entry lies before log_min, never the last file. Returns how many, or -errno. */
 int cqueue_trim(struct mqstore_queue *q, int64_t log_min);
 /* Forget everything: a queue that was never looked at. */
 void cqueue_reset(struct mqstore_queue *q);
 /* Remove all files and the directory. */
-int cqueue_remove(struct mqstore_queue *q);
+int cqueue_remove(const struct mqstore_queue *q);
 /* Read-only: entries that the writer has put into the files since, as far as their records end before log_end. */
 void cqueue_follow(struct mqstore_queue *q, int64_t log_end);
 
-/* One dirty range, as files: the thread that flushes asks for it. */
-int cqueue_sync(const char *dir, int64_t file_bytes, int64_t from, int64_t to, bool name);
 char *cqueue_dir(const struct mqstore_queue *q, char *out);
-void cqueue_unmap(struct mqstore_queue *q);
+char *cqueue_path(const struct mqstore_queue *q, int64_t start, char *out);
+/* Show the file at `start` in q->map. */
+int cqueue_map(struct mqstore_queue *q, int64_t start);
+void cqueue_drop_buf(struct mqstore_queue *q);
 void cqueue_free(struct mqstore_queue *q);
 
 #endif

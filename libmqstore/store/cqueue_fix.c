@@ -6,86 +6,56 @@
 #include "segment.h"
 
 #include <errno.h>
-#include <stdio.h>
+#include <fcntl.h>
 #include <stdlib.h>
 
 #define LOG_MODULE "store"
-enum { MORE_MIN = 32 };
 static const int64_t off_max = INT64_MAX / CQ_ENTRY / 2;
 
 static int unlink_file(struct mqstore_queue *q, int64_t start)
 {
-	char dir[SEGMENT_PATH], path[SEGMENT_PATH];
+	char path[SEGMENT_PATH];
 	int rc;
 
-	if (q->tail.p && q->tail.start == start) {
-		cqueues_unmap(q->all, &q->tail);
-		q->room = 0;
-	}
-	if (q->old.p && q->old.start == start)
-		cqueues_unmap(q->all, &q->old);
-	rc = sys.unlink(segment_path(cqueue_dir(q, dir), start, path));
-	if (rc == 0)
-		q->all->bytes -= q->all->file_bytes;
+	if (q->map.p && q->map.start == start)
+		cqueues_unmap(q);
+	rc = sys.unlink(cqueue_path(q, start, path));
 	return rc == -ENOENT ? 0 : rc;
 }
 
 /* ---- Found in the log again ------------------------------------------------------------------------------------------ */
 
-/* Read-only queues grow in memory. */
-static void put_more(struct mqstore_queue *q, int64_t log_off, int32_t size, int64_t tags_code)
+/* Where the record of an entry ends; a void entry has none. */
+static int64_t end_of(int64_t log_off, int32_t size)
 {
-	int64_t used;
-	uint8_t *p;
-
-	if (!q->more)
-		q->more_from = q->pos;
-	used = q->pos - q->more_from;
-	if (used + CQ_ENTRY > q->more_cap) {
-		q->more_cap = q->more_cap ? q->more_cap * 2 : MORE_MIN * CQ_ENTRY;
-		q->more = mem_realloc(q->more, (size_t)q->more_cap);
-	}
-	p = q->more + used;
-	put_be64(p, (uint64_t)log_off);
-	put_be32(p + 8, (uint32_t)size);
-	put_be64(p + 12, (uint64_t)tags_code);
-	q->pos += CQ_ENTRY;
-	q->log_end = log_off + size;
+	return size != CQ_FILLER_SIZE ? log_off + size : log_off > 0 ? log_off + 1 : 0;
 }
 
 static int put(struct mqstore_queue *q, int64_t log_off, int32_t size, int64_t tags_code)
 {
-	int rc = 0;
+	int rc = cqueue_room(q, 1);
 
+	if (rc < 0)
+		return rc;
 	q->lost = false;
-	if (!q->all->write)
-		put_more(q, log_off, size, tags_code);
-	else
-		rc = cqueue_put(q, log_off, size, tags_code);
-	return rc < 0 ? rc : 1;
+	cqueue_put(q, log_off, size, tags_code);
+	q->log_end = end_of(log_off, size);
+	return 1;
 }
 
 /* The queue holds nothing and its next entry is number `off`: everything before it in its file becomes fillers. */
 static int begin_at(struct mqstore_queue *q, int64_t off)
 {
 	int64_t b = off * CQ_ENTRY, start = b / q->all->file_bytes * q->all->file_bytes;
-	int rc;
+	int rc = 1;
 
-	q->first = q->pos = start;
-	q->reserved = q->flushed = start;
-	q->room = 0;
-	if (!q->all->write) {
-		q->first = q->pos = b;
-		q->min = off;
-		return 0;
-	}
-	cqueue_unmap(q);
-	rc = cqueue_room(q, (b - start) / CQ_ENTRY + 1);
-	while (rc == 0 && q->pos < b)
-		rc = cqueue_put(q, 0, CQ_FILLER_SIZE, 0);
+	cqueue_drop_buf(q);
+	q->first = q->pos = q->written = q->flushed = q->all->write ? start : b;
+	while (rc >= 0 && q->pos < b)
+		rc = put(q, 0, CQ_FILLER_SIZE, 0);
 	q->min = off;
 	q->min_for = -1;
-	return rc;
+	return rc < 0 ? rc : 0;
 }
 
 /* Throw away all entries: the queue begins anew. */
@@ -94,12 +64,11 @@ static int empty(struct mqstore_queue *q)
 	int64_t fb = q->all->file_bytes;
 	int rc = 0;
 
-	for (int64_t start = q->first / fb * fb; q->all->write && start < q->pos && rc == 0; start += fb)
+	for (int64_t start = q->first / fb * fb; q->all->write && start < q->written && rc == 0; start += fb)
 		rc = unlink_file(q, start);
-	free(q->more);
-	q->more = NULL;
-	q->more_cap = 0;
-	q->first = q->pos = q->room = q->reserved = q->flushed = q->min = q->log_end = 0;
+	cqueues_unmap(q);
+	cqueue_drop_buf(q);
+	q->first = q->pos = q->written = q->flushed = q->min = q->log_end = 0;
 	q->min_for = -1;
 	return rc;
 }
@@ -116,9 +85,12 @@ int cqueue_derive(struct mqstore_queue *q, int64_t off, int64_t log_off, int32_t
 			  (long long)off, (long long)log_off);
 		return 0;
 	}
-	if (log_off + size <= q->log_end)
+	if (end_of(log_off, size) <= q->log_end)
 		return 0;
 	next = q->pos / CQ_ENTRY;
+	/* Of a damaged record only the expected number is believed. */
+	if (size == CQ_FILLER_SIZE && off != next)
+		return 0;
 	if (off < next && off == 0) {
 		/* The topic was deleted and made again: what came before is gone for good. */
 		log_info("queue begins anew topic=%s queue=%d at=%lld", q->topic->name, (int)q->id, (long long)log_off);
@@ -157,89 +129,112 @@ int cqueue_derive(struct mqstore_queue *q, int64_t off, int64_t log_off, int32_t
 
 /* ---- Cutting and repairing ------------------------------------------------------------------------------------------- */
 
-/* The last entry is no good. */
+/* The entry is no good when the log ends there. */
 static bool beyond(const struct mqstore_entry *e, int64_t log_end)
 {
-	return e->log_off > 0 ? e->log_off + (cqueue_void(e) ? 1 : e->size) > log_end : !cqueue_void(e) && e->size > log_end;
+	return end_of(e->log_off, e->size) > log_end;
 }
 
-static void drop_last(struct mqstore_queue *q, uint8_t *p)
+/* Overwrite entries that are in a file. */
+static int rewrite(struct mqstore_queue *q, int64_t from, int64_t to, const uint8_t *p)
 {
-	if (q->all->write)
-		memset(p, 0, CQ_ENTRY);
-	q->pos -= CQ_ENTRY;
-	if (q->more && q->pos <= q->more_from) {
-		free(q->more);
-		q->more = NULL;
-		q->more_cap = 0;
-	}
+	int64_t start = from / q->all->file_bytes * q->all->file_bytes;
+	char path[SEGMENT_PATH];
+	int fd = sys.open(cqueue_path(q, start, path), O_RDWR, 0), rc;
+
+	if (fd < 0)
+		return fd;
+	rc = sys_write_all(fd, p, (size_t)(to - from), from - start);
+	sys.close(fd);
+	return rc;
+}
+
+/* The files shall hold nothing behind q->pos. */
+static int cut_files(struct mqstore_queue *q)
+{
+	int64_t fb = q->all->file_bytes, start = (q->written - 1) / fb * fb, n;
+	uint8_t *zeros;
+	int rc = 0;
+
+	/* A file without entries goes, but one is kept if the numbering would be lost with it. */
+	for (; start >= q->pos && (start > q->first || start == 0) && rc == 0; start -= fb)
+		rc = unlink_file(q, start);
+	if (rc < 0 || start < 0)
+		return rc;
+	n = (q->written < start + fb ? q->written : start + fb) - q->pos;
+	if (n <= 0)
+		return 0;
+	zeros = mem_alloc((size_t)n);
+	rc = rewrite(q, q->pos, q->pos + n, zeros);
+	free(zeros);
+	return rc;
 }
 
 int cqueue_cut(struct mqstore_queue *q, int64_t log_end)
 {
-	int64_t fb = q->all->file_bytes, was = q->pos, n, start;
+	int64_t was = q->pos, n;
 	struct mqstore_entry e;
 	const uint8_t *p;
 	int rc = 0;
 
 	q->log_end = 0;
-	while (q->pos > q->first && rc == 0) {
+	while (q->pos > q->first) {
 		p = cqueue_entries(q, q->pos / CQ_ENTRY - 1, &n);
 		if (!p) {
-			rc = -EIO;
+			rc = n < 0 ? (int)n : -EIO;
 			break;
 		}
 		cqueue_read(p, &e);
 		if (!beyond(&e, log_end)) {
-			q->log_end = cqueue_void(&e) ? e.log_off : e.log_off + e.size;
+			q->log_end = end_of(e.log_off, e.size);
 			break;
 		}
-		start = (q->pos - CQ_ENTRY) / fb * fb;
-		drop_last(q, (uint8_t *)(uintptr_t)p);
-		/* A file without entries goes, but one is kept if the numbering would be lost with it. */
-		if (q->all->write && q->pos == start && (start == 0 || start > q->first))
-			rc = unlink_file(q, start);
+		q->pos -= CQ_ENTRY;
 	}
-	if (was == q->pos)
+	if (was == q->pos || rc < 0)
 		return rc;
 	log_debug("queue cut topic=%s queue=%d from=%lld to=%lld", q->topic->name, (int)q->id, (long long)(was / CQ_ENTRY),
 		  (long long)(q->pos / CQ_ENTRY));
-	q->room = 0;
-	if (q->reserved > q->pos)
-		q->reserved = q->pos;
-	if (q->flushed > q->pos)
+	if (q->pos < q->written && q->all->write)
+		rc = cut_files(q);
+	if (q->buf && q->pos < q->buf_from)
+		cqueue_drop_buf(q);
+	if (q->written > q->pos)
+		q->written = q->pos;
+	if (q->flushed >= q->pos)
 		q->flushed = q->pos > q->first ? q->pos - CQ_ENTRY : q->pos;
 	if (q->min > q->pos / CQ_ENTRY)
 		q->min = q->pos / CQ_ENTRY;
 	q->min_for = -1;
-	if (q->all->write && !q->dirty && q->pos > q->first)
+	if (!q->dirty && q->pos > q->first)
 		cqueue_mark_dirty(q);
 	return rc;
 }
 
 int cqueue_skip(struct mqstore_queue *q, int64_t off)
 {
-	uint8_t next[CQ_ENTRY];
-	const uint8_t *p;
-	bool last;
-	int64_t n;
+	int64_t b = off * CQ_ENTRY, n;
+	uint8_t entry[CQ_ENTRY];
+	const uint8_t *p = cqueue_entries(q, off + 1, &n);
+	bool last = !p;
+	int rc = 0;
 
-	p = cqueue_entries(q, off + 1, &n);
-	last = !p;
-	if (p)
-		memcpy(next, p, CQ_ENTRY);
-	p = cqueue_entries(q, off, &n);
-	if (!p || (!q->all->write && !(q->more && off * CQ_ENTRY >= q->more_from)))
-		return 0;
 	if (last)
-		put_be32((uint8_t *)(uintptr_t)p + 8, CQ_FILLER_SIZE);
-	else
-		memcpy((uint8_t *)(uintptr_t)p, next, CQ_ENTRY);
-	if (q->flushed > off * CQ_ENTRY)
-		q->flushed = off * CQ_ENTRY;
-	if (q->all->write && !q->dirty)
+		p = cqueue_entries(q, off, &n);
+	if (!p)
+		return 0;
+	memcpy(entry, p, CQ_ENTRY);
+	if (last)
+		put_be32(entry + 8, CQ_FILLER_SIZE);
+	if (q->buf && b >= q->buf_from)
+		memcpy(q->buf + (b - q->buf_from), entry, CQ_ENTRY);
+	if (b < q->written && q->all->write)
+		rc = rewrite(q, b, b + CQ_ENTRY, entry);
+	if (q->flushed > b)
+		q->flushed = b;
+	if (!q->dirty)
 		cqueue_mark_dirty(q);
-	return 0;
+	return rc;
 }
 
 /* ---- Retention ------------------------------------------------------------------------------------------------------- */
@@ -251,11 +246,13 @@ int cqueue_trim(struct mqstore_queue *q, int64_t log_min)
 	const uint8_t *p;
 	int removed = 0, rc = cqueue_ready(q);
 
-	if (rc < 0 || q->pos == q->first)
+	if (rc < 0 || q->written == q->first)
 		return rc;
-	newest = (q->pos - CQ_ENTRY) / fb * fb;
+	newest = (q->written - CQ_ENTRY) / fb * fb;
 	while (q->first + fb <= newest) {
 		p = cqueue_entries(q, (q->first + fb) / CQ_ENTRY - 1, &n);
+		if (!p && n < 0 && n != -ENOENT && n != MQ_EMISMATCH)
+			return (int)n;
 		if (p) {
 			cqueue_read(p, &e);
 			if (e.log_off >= log_min)
@@ -274,73 +271,33 @@ int cqueue_trim(struct mqstore_queue *q, int64_t log_min)
 	return removed;
 }
 
-int cqueue_remove(struct mqstore_queue *q)
-{
-	int64_t fb = q->all->file_bytes;
-	char dir[SEGMENT_PATH];
-	int rc;
-
-	if (cqueue_ready(q) == 0)
-		for (int64_t start = q->first / fb * fb; start < q->pos; start += fb)
-			unlink_file(q, start);
-	cqueue_unmap(q);
-	rc = sys_remove_tree(cqueue_dir(q, dir));
-	if (rc < 0)
-		return rc;
-	*strrchr(dir, '/') = '\0';
-	/* The topic's directory goes with its last queue. */
-	sys.rmdir(dir);
-	return 0;
-}
-
 /* ---- Following a writer ---------------------------------------------------------------------------------------------- */
 
 void cqueue_follow(struct mqstore_queue *q, int64_t log_end)
 {
-	int64_t fb = q->all->file_bytes, at = q->more ? q->more_from : q->pos, start;
-	char dir[SEGMENT_PATH], path[SEGMENT_PATH];
+	int64_t fb = q->all->file_bytes;
 	struct mqstore_entry e;
-	struct stat st;
 
 	if (!q->loaded)
 		return;
-	if (q->pos == q->first && !q->more) {
+	if (q->pos == q->first) {
 		/* Nothing seen so far: it may begin anywhere. */
-		q->loaded = false;
-		q->all->unloaded++;
+		cqueue_reset(q);
+		q->made = true;
 		return;
 	}
-	for (;;) {
-		start = at / fb * fb;
-		if (!q->tail.p || q->tail.start != start) {
-			uint8_t *p;
-
-			/* Its maker may not have given it its length yet. */
-			if (sys.stat(segment_path(cqueue_dir(q, dir), start, path), &st) < 0 || st.st_size != fb)
-				break;
-			if (q->tail.p)
-				cqueues_unmap(q->all, &q->tail);
-			if (segment_file_map(path, fb, false, &p) < 0)
-				break;
-			q->tail.p = p;
-			q->tail.start = start;
-			cqueues_mapped(q->all, &q->tail);
-		}
-		cqueue_read(q->tail.p + (at - start), &e);
+	/* A file that is not there or has not its length yet is for the next time. */
+	while (cqueue_map(q, q->written / fb * fb) == 0) {
+		cqueue_read(q->map.p + (q->written - q->map.start), &e);
 		if (e.log_off < 0 || e.size <= 0 || beyond(&e, log_end))
 			break;
-		at += CQ_ENTRY;
-		if (at > q->pos) {
-			q->pos = at;
-			q->log_end = cqueue_void(&e) ? e.log_off : e.log_off + e.size;
+		q->written += CQ_ENTRY;
+		if (q->written > q->pos) {
+			q->pos = q->written;
+			q->log_end = end_of(e.log_off, e.size);
+			cqueue_drop_buf(q);
 		}
 	}
-	if (q->more && at >= q->pos) {
-		free(q->more);
-		q->more = NULL;
-		q->more_cap = 0;
-	} else if (q->more && at > q->more_from) {
-		memmove(q->more, q->more + (at - q->more_from), (size_t)(q->pos - at));
-		q->more_from = at;
-	}
+	if (q->written == q->pos)
+		cqueue_drop_buf(q);
 }

@@ -13,54 +13,48 @@
 #include <stdlib.h>
 
 #define LOG_MODULE "store"
-enum { MAPS_DEFAULT = 16384, MAPS_FEW = 16 };
+enum { MAPS_DEFAULT = 16384, MAPS_FEW = 16, BUFFERS_MAX = 32 << 20 };
 
 /* ---- Maps ------------------------------------------------------------------------------------------------------------ */
 
-void cqueues_unmap(struct cqueues *c, struct cqmap *m)
+void cqueues_unmap(struct mqstore_queue *q)
 {
-	sys.munmap(m->p, (size_t)c->file_bytes);
-	m->p = NULL;
-	c->maps[m->at] = c->maps[--c->maps_n];
-	c->maps[m->at]->at = m->at;
+	struct cqueues *c = q->all;
+
+	if (!q->map.p)
+		return;
+	sys.munmap(q->map.p, (size_t)c->file_bytes);
+	q->map.p = NULL;
+	c->maps[q->map.at] = c->maps[--c->maps_n];
+	c->maps[q->map.at]->map.at = q->map.at;
 }
 
-/* One turn of the hand: the first map that was not used since the hand came by is unmapped; not those of the same queue. */
-static void evict(struct cqueues *c, const struct cqmap *but)
+/* One turn of the hand: the first map that was not used since the hand came by is unmapped. */
+static void evict(struct cqueues *c, const struct mqstore_queue *but)
 {
 	for (uint32_t tries = 0; tries < 2 * c->maps_n + 1; tries++) {
-		struct cqmap *m = c->maps[c->hand++ % c->maps_n];
+		struct mqstore_queue *q = c->maps[c->hand++ % c->maps_n];
 
-		if (but && m->q == but->q)
+		if (q == but)
 			continue;
-		if (m->used) {
-			m->used = false;
+		if (q->map.used) {
+			q->map.used = false;
 			continue;
 		}
-		if (m == &m->q->tail)
-			m->q->room = 0;
-		cqueues_unmap(c, m);
+		cqueues_unmap(q);
 		return;
 	}
 }
 
-void cqueues_mapped(struct cqueues *c, struct cqmap *m)
+void cqueues_mapped(struct mqstore_queue *q)
 {
-	m->at = c->maps_n;
-	m->used = true;
-	c->maps[c->maps_n++] = m;
-	if (c->maps_n > c->maps_max)
-		evict(c, m);
-}
+	struct cqueues *c = q->all;
 
-void cqueues_move(struct cqueues *c, struct cqmap *from, struct cqmap *to)
-{
-	to->p = from->p;
-	to->start = from->start;
-	to->at = from->at;
-	to->used = true;
-	c->maps[to->at] = to;
-	from->p = NULL;
+	q->map.at = c->maps_n;
+	q->map.used = true;
+	c->maps[c->maps_n++] = q;
+	if (c->maps_n > c->maps_max)
+		evict(c, q);
 }
 
 void cqueues_shed(struct cqueues *c)
@@ -151,7 +145,6 @@ static struct mqstore_queue *queue_add(struct cqueues *c, struct topic *t, int32
 	q->all = c;
 	q->topic = t;
 	q->id = id;
-	q->tail.q = q->old.q = q;
 	q->min_for = -1;
 	if (t->count == t->cap) {
 		t->cap = t->cap ? t->cap * 2 : 4;
@@ -196,7 +189,7 @@ void cqueues_forget(struct cqueues *c, struct mqstore_queue *q)
 	struct topic *t = q->topic;
 	int32_t at = place_of(t, q->id);
 
-	cqueue_unmap(q);
+	cqueues_unmap(q);
 	if (q->dirty) {
 		TAILQ_REMOVE(&c->dirty, q, to_flush);
 		c->dirty_n--;
@@ -207,6 +200,7 @@ void cqueues_forget(struct cqueues *c, struct mqstore_queue *q)
 	t->count--;
 	c->count--;
 	c->unloaded -= !q->loaded;
+	q->loaded = false;
 }
 
 /* ---- Directories ----------------------------------------------------------------------------------------------------- */
@@ -297,6 +291,7 @@ int cqueues_open(struct cqueues *c, const char *dir, int64_t file_bytes, bool wr
 	c->file_bytes = file_bytes;
 	c->write = write;
 	c->log_end_at_open = INT64_MAX;
+	c->buf_max = BUFFERS_MAX;
 	c->maps_max = maps_bound(max_maps);
 	c->maps = mem_alloc((c->maps_max + 1) * sizeof(*c->maps));
 	rc = scan(c, adopt, false, err);
@@ -313,7 +308,7 @@ static int forget_files(void *arg, struct mqstore_queue *q)
 
 static int reset_gone(void *arg, struct mqstore_queue *q)
 {
-	if (!q->made && q->loaded && !q->more)
+	if (!q->made && q->loaded && !q->buf)
 		cqueue_reset(q);
 	return 0;
 }

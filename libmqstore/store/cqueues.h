@@ -29,8 +29,9 @@ struct cqueues {
 	bool abnormal;          /* find the end of a queue slot by slot: zeros may stand in the middle */
 	int64_t log_end_at_open;/* records end here; entries beyond are cut when a queue is loaded */
 	struct topic *topics;
-	int64_t count, unloaded, bytes;
-	struct cqmap **maps;    /* all that are mapped; `hand` goes round */
+	int64_t count, unloaded;
+	int64_t buf_bytes, buf_max; /* of all buffers; they do not grow beyond */
+	struct mqstore_queue **maps; /* all queues that have a file mapped; `hand` goes round */
 	uint32_t maps_n, maps_max, hand;
 	struct cqueue_list dirty; /* oldest first */
 	int64_t dirty_n, dirtied, flushed; /* entered the list, and left it by a flush, since open */
@@ -55,11 +56,9 @@ int cqueues_each(struct cqueues *c, mqstore_queue_cb *cb, void *arg);
 /* Take q out of the table (its memory is the caller's from then on). */
 void cqueues_forget(struct cqueues *c, struct mqstore_queue *q);
 
-/* Note that m is mapped now, and unmap others when there are too many. */
-void cqueues_mapped(struct cqueues *c, struct cqmap *m);
-void cqueues_unmap(struct cqueues *c, struct cqmap *m);
-/* What `from` shows is shown by `to` (which is not mapped) from now on. */
-void cqueues_move(struct cqueues *c, struct cqmap *from, struct cqmap *to);
+/* Note that q has a file mapped now, and unmap others when there are too many. */
+void cqueues_mapped(struct mqstore_queue *q);
+void cqueues_unmap(struct mqstore_queue *q);
 /* Unmap half of all, for the system has no maps left. */
 void cqueues_shed(struct cqueues *c);
 

@@ -10,7 +10,7 @@
 #include "../base/sys.h"
 
 #include <assert.h>
-#include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -26,21 +26,26 @@ struct log_range {
 
 struct queue_range {
 	struct mqstore_queue *q;
-	int64_t from, to;
+	int64_t from, to;       /* to be on the disk */
+	int64_t write_from;     /* from here on to be written first: a copy of the queue's buffer */
+	uint8_t *bytes;
 	bool name;
+	bool done;
+	bool cancelled;         /* under job->guard: q is deleted, nothing is written any more */
 };
 
 struct flush_job {
 	const char *log_dir;
-	int64_t file_bytes;     /* of queues */
 	struct log_range *log;
 	struct queue_range *queue;
 	size_t log_n, queue_n;
+	pthread_mutex_t guard;  /* held by the thread while it writes a queue */
 	int64_t log_to;
 	struct index_flush index;
 	bool indexed;           /* the index was asked */
-	struct checkpoint check;
+	struct checkpoint was, check;
 	bool save, pass_done;
+	bool full;              /* entries could not be written for want of room: they stay in memory */
 	struct segment **doomed;
 	size_t doomed_n;
 	int rc;
@@ -71,6 +76,18 @@ static void note_log(struct mqstore *s, struct flush_job *j)
 	}
 }
 
+static struct queue_range range_of(struct mqstore_queue *q)
+{
+	struct queue_range r = { .q = q, .from = q->flushed, .to = q->pos, .write_from = q->written, .name = !q->named };
+
+	if (q->written < q->pos) {
+		r.bytes = mem_alloc((size_t)(q->pos - q->written));
+		memcpy(r.bytes, q->buf + (q->written - q->buf_from), (size_t)(q->pos - q->written));
+		r.name |= cqueue_makes_file(q, q->written, q->pos);
+	}
+	return r;
+}
+
 static void note_queues(struct mqstore *s, struct flush_job *j, enum mode mode)
 {
 	struct cqueues *c = &s->queues;
@@ -89,9 +106,19 @@ static void note_queues(struct mqstore *s, struct flush_job *j, enum mode mode)
 		TAILQ_REMOVE(&c->dirty, q, to_flush);
 		c->dirty_n--;
 		q->dirty = false;
-		j->queue[j->queue_n++] = (struct queue_range){ q, q->flushed, q->pos, !q->named };
+		j->queue[j->queue_n++] = range_of(q);
 	}
 	j->pass_done = c->flushed + (int64_t)j->queue_n >= s->pass_target;
+}
+
+static void job_free(struct flush_job *j)
+{
+	for (size_t i = 0; i < j->queue_n; i++)
+		free(j->queue[i].bytes);
+	pthread_mutex_destroy(&j->guard);
+	free(j->log);
+	free(j->queue);
+	free(j);
 }
 
 static int begin(struct mqstore *s, enum mode mode, struct mqstore_flush *job)
@@ -105,10 +132,10 @@ static int begin(struct mqstore *s, enum mode mode, struct mqstore_flush *job)
 	if (mode == LOG_ONLY && s->log.flushed == s->log.max && !s->log.run.doomed_n)
 		return MQ_ENOTFOUND;
 	j = mem_alloc(sizeof(*j));
+	pthread_mutex_init(&j->guard, NULL);
 	j->log_dir = s->log.run.dir;
-	j->file_bytes = s->queues.file_bytes;
 	note_log(s, j);
-	j->check = s->check;
+	j->was = j->check = s->check;
 	j->check.log_ms = s->log.last_ms > was.log_ms ? s->log.last_ms : was.log_ms;
 	if (mode != LOG_ONLY) {
 		note_queues(s, j, mode);
@@ -127,8 +154,7 @@ static int begin(struct mqstore *s, enum mode mode, struct mqstore_flush *job)
 		if (j->indexed)
 			index_flush_end(s->index, &j->index, NULL);
 		s->pass_target = mode != LOG_ONLY && j->pass_done ? -1 : s->pass_target;
-		free(j->queue);
-		free(j);
+		job_free(j);
 		return MQ_ENOTFOUND;
 	}
 	s->job = j;
@@ -158,6 +184,17 @@ static int sync_log(struct flush_job *j)
 	return rc;
 }
 
+static int write_queue(struct flush_job *j, struct queue_range *r)
+{
+	int rc = 0;
+
+	pthread_mutex_lock(&j->guard);
+	if (r->bytes && !r->cancelled)
+		rc = cqueue_write(r->q, r->write_from, r->to, r->bytes);
+	pthread_mutex_unlock(&j->guard);
+	return rc;
+}
+
 static int sync_queues(struct flush_job *j)
 {
 	char dir[SEGMENT_PATH];
@@ -166,9 +203,17 @@ static int sync_queues(struct flush_job *j)
 	for (size_t i = 0; i < j->queue_n && rc == 0; i++) {
 		struct queue_range *r = &j->queue[i];
 
-		rc = cqueue_sync(cqueue_dir(r->q, dir), j->file_bytes, r->from, r->to, r->name);
+		rc = write_queue(j, r);
+		if (rc == MQ_EFULL) {
+			/* No harm done: the log holds all that the entries say. */
+			j->full = true;
+			return 0;
+		}
+		if (rc == 0)
+			rc = cqueue_sync(r->q, r->from, r->to, r->name);
 		if (rc < 0)
-			err_sys(&j->err, rc, "flush queue '%s'", dir);
+			err_sys(&j->err, rc, "flush queue '%s'", cqueue_dir(r->q, dir));
+		r->done = rc == 0;
 	}
 	return rc;
 }
@@ -187,10 +232,38 @@ void mqstore_flush_run(struct mqstore_flush *job)
 		else if (j->index.full_ms > j->check.index_ms)
 			j->check.index_ms = j->index.full_ms;
 	}
+	if (j->rc == 0 && j->full) {
+		/* Not all that were to be on the disk now are. */
+		j->check.queue_ms = j->was.queue_ms;
+		j->check.confirm_off = j->was.confirm_off;
+	}
 	if (j->rc == 0 && j->save)
 		j->rc = checkpoint_save(&j->check, &j->err);
 	segments_bury(j->doomed, j->doomed_n);
 	j->doomed = NULL;
+}
+
+static void queue_done(struct queue_range *r)
+{
+	struct mqstore_queue *q = r->q;
+
+	if (r->cancelled)
+		return;
+	if (!r->done) {
+		if (!q->dirty)
+			cqueue_mark_dirty(q);
+		return;
+	}
+	if (q->written < r->to)
+		q->written = r->to;
+	if (q->flushed < r->to)
+		q->flushed = r->to;
+	q->made = true;
+	if (r->name && (q->written - 1) / q->all->file_bytes == (r->to - 1) / q->all->file_bytes)
+		q->named = true;
+	/* Memory is for queues that are written to; half of what may be used is left to them. */
+	if (q->written == q->pos && q->all->buf_bytes > q->all->buf_max / 2)
+		cqueue_drop_buf(q);
 }
 
 static void done(struct mqstore *s, struct flush_job *j)
@@ -202,18 +275,12 @@ static void done(struct mqstore *s, struct flush_job *j)
 	for (size_t i = 0; i < j->log_n; i++)
 		if (j->log[i].fresh)
 			j->log[i].g->fresh = false;
-	for (size_t i = 0; i < j->queue_n; i++) {
-		struct queue_range *r = &j->queue[i];
-
-		/* It may have been cut, or its next file made, while the job ran. */
-		if (r->q->flushed < r->to)
-			r->q->flushed = r->to < r->q->pos ? r->to : r->q->pos;
-		if (r->name && r->q->pos / j->file_bytes == (r->to ? r->to - 1 : 0) / j->file_bytes)
-			r->q->named = true;
-	}
+	for (size_t i = 0; i < j->queue_n; i++)
+		queue_done(&j->queue[i]);
 	c->flushed += (int64_t)j->queue_n;
-	if (j->pass_done)
+	if (j->pass_done || j->full)
 		s->pass_target = -1;
+	s->no_space |= j->full;
 	s->check = j->check;
 }
 
@@ -243,28 +310,28 @@ int mqstore_flush_end(struct mqstore *s, struct mqstore_flush *job, struct mq_er
 	s->dead_n = 0;
 	s->job = NULL;
 	job->impl = NULL;
-	free(j->log);
-	free(j->queue);
-	free(j);
+	job_free(j);
 	return rc;
 }
 
 int flush_all(struct mqstore *s, struct mq_error *err)
 {
 	struct mqstore_flush job;
-	int rc;
+	int rc = 0;
 
 	/* The second time the checkpoint catches up with what the first one has put on the disk. */
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 3 && rc == 0; i++) {
 		rc = begin(s, EVERYTHING, &job);
-		if (rc == MQ_ENOTFOUND)
-			return 0;
-		mqstore_flush_run(&job);
-		rc = mqstore_flush_end(s, &job, err);
-		if (rc < 0)
-			return rc;
+		if (rc == 0) {
+			mqstore_flush_run(&job);
+			rc = mqstore_flush_end(s, &job, err);
+		}
 	}
-	return 0;
+	if (rc == MQ_ENOTFOUND)
+		rc = 0;
+	if (rc == 0 && s->queues.dirty_n)
+		rc = err_set(err, MQ_EFULL, "no space for the files of %lld queues in '%s'", (long long)s->queues.dirty_n, s->queue_dir);
+	return rc;
 }
 
 int mqstore_flush(struct mqstore *s, struct mq_error *err)
@@ -272,6 +339,18 @@ int mqstore_flush(struct mqstore *s, struct mq_error *err)
 	if (s->broken)
 		return err_set(err, MQ_EBROKEN, "%s", s->why);
 	return flush_all(s, err);
+}
+
+void flush_cancel_queue(struct mqstore *s, struct mqstore_queue *q)
+{
+	struct flush_job *j = s->job;
+
+	if (!j)
+		return;
+	pthread_mutex_lock(&j->guard);
+	for (size_t i = 0; i < j->queue_n; i++)
+		j->queue[i].cancelled |= j->queue[i].q == q;
+	pthread_mutex_unlock(&j->guard);
 }
 
 void flush_bury_queue(struct mqstore *s, struct mqstore_queue *q)

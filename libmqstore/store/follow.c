@@ -12,7 +12,7 @@ static int follow_files(void *arg, struct mqstore_queue *q)
 	struct mqstore *s = arg;
 
 	/* What was derived in memory is in the files by now. */
-	if (q->more)
+	if (q->buf)
 		cqueue_follow(q, s->log.max);
 	return 0;
 }

@@ -132,19 +132,26 @@ static void consider(struct reading *r, struct mqstore_queue *q, int64_t off, co
 	r->skip_below = -1;
 }
 
+/* Entries from `off` on; they may lie in pieces, some in a file and the rest in memory. */
 static void read_entries(struct reading *r, struct mqstore_queue *q, int64_t off, const uint8_t *p, int64_t n)
 {
 	int64_t limit = (int64_t)r->opt->max_messages * CQ_ENTRY > SCAN_BYTES ? r->opt->max_messages : SCAN_BYTES / CQ_ENTRY;
+	int64_t per_file = q->all->file_bytes / CQ_ENTRY, end = (off / per_file + 1) * per_file, at = off;
 	struct mqstore_entry e;
 
+	if (end > off + limit + 1)
+		end = off + limit + 1;
 	r->res->status = MQSTORE_NO_MATCHED_MESSAGE;
-	for (int64_t i = 0; i < n && i <= limit; i++, p += CQ_ENTRY) {
-		cqueue_read(p, &e);
-		if (full(r, &e))
-			break;
-		r->res->next_off = off + i + 1;
-		r->res->far_behind = r->s->log.max - e.log_off > r->s->memory_bytes;
-		consider(r, q, off + i, &e, i + 1 < n ? p + CQ_ENTRY : NULL);
+	while (p) {
+		for (int64_t i = 0; i < n && at < end; i++, at++, p += CQ_ENTRY) {
+			cqueue_read(p, &e);
+			if (full(r, &e))
+				return;
+			r->res->next_off = at + 1;
+			r->res->far_behind = r->s->log.max - e.log_off > r->s->memory_bytes;
+			consider(r, q, at, &e, i + 1 < n ? p + CQ_ENTRY : NULL);
+		}
+		p = at < end ? cqueue_entries(q, at, &n) : NULL;
 	}
 }
 

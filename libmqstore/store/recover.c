@@ -83,6 +83,22 @@ struct walk {
 	bool fill;
 };
 
+/* Damaged records whose head is whole have used up numbers: they shall not be given again. */
+static int derive_damaged(struct mqstore *s, int64_t from, int64_t to)
+{
+	struct mq_message m;
+	int32_t size;
+	int rc = 0;
+
+	for (; from < to && rc >= 0 && (size = scan_at(&s->log, from, false, &m)) > 0; from += size) {
+		struct mqstore_queue *q = cqueues_get(&s->queues, m.topic, m.queue_id, true);
+
+		if (q && derive_listed(m.sys_flag) && !q->topic->batch && !(m.sys_flag & MQ_SYS_INNER_BATCH))
+			rc = cqueue_derive(q, m.queue_off, from, CQ_FILLER_SIZE, 0, false);
+	}
+	return rc < 0 ? rc : 0;
+}
+
 /* 0, CQUEUE_GAP, or a negative code. */
 static int walk(struct mqstore *s, struct walk *w, struct mqstore_queue *only)
 {
@@ -102,6 +118,8 @@ static int walk(struct mqstore *s, struct walk *w, struct mqstore_queue *only)
 			rc = s->log.run.map_rc;
 		} else {
 			store_note_damage(s, sc.from, sc.to, kind == SCAN_HOLE);
+			if (kind == SCAN_DAMAGED && !only)
+				rc = derive_damaged(s, sc.from, sc.to);
 		}
 		if (s->log.run.mapped > s->log.run.max_maps)
 			segments_shed(&s->log.run);

@@ -218,6 +218,7 @@ static int clean_queue(void *arg, struct mqstore_queue *q)
 	if (!p || e.log_off >= commitlog_min(&s->log))
 		return 0;
 	log_info("queue without messages removed topic=%s queue=%d", q->topic->name, (int)q->id);
+	flush_cancel_queue(s, q);
 	rc = cqueue_remove(q);
 	/* The handle stays good: it is a queue that has never held a message. */
 	cqueue_reset(q);
@@ -247,8 +248,10 @@ int mqstore_delete_topic(struct mqstore *s, struct mq_str name, struct mq_error 
 		return 0;
 	while (t->count > 0) {
 		struct mqstore_queue *q = t->v[t->count - 1];
-		int rc2 = cqueue_remove(q);
+		int rc2;
 
+		flush_cancel_queue(s, q);
+		rc2 = cqueue_remove(q);
 		rc = rc ? rc : rc2;
 		cqueues_forget(&s->queues, q);
 		flush_bury_queue(s, q);

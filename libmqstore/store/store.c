@@ -359,12 +359,13 @@ int64_t mqstore_log_max(const struct mqstore *s)
 	return s->log.max;
 }
 
-static int load_queue(void *arg, struct mqstore_queue *q)
+static int add_queue(void *arg, struct mqstore_queue *q)
 {
-	int64_t *n = arg;
+	struct mqstore_stat *st = arg;
 
 	cqueue_ready(q);
-	*n += exists(q);
+	st->queues += exists(q);
+	st->queue_bytes += cqueue_bytes(q);
 	return 0;
 }
 
@@ -381,8 +382,7 @@ void mqstore_stat(struct mqstore *s, struct mqstore_stat *st)
 		.appended = s->appended, .refused = s->refused, .disk_full = s->full || s->no_space, .broken = s->broken,
 		.recovered = s->unclean,
 	};
-	cqueues_each(&s->queues, load_queue, &st->queues);
-	st->queue_bytes = s->queues.bytes;
+	cqueues_each(&s->queues, add_queue, st);
 	while ((kind = scan_next(&sc)) == SCAN_HOLE || kind == SCAN_DAMAGED)
 		;
 	if (kind == SCAN_RECORD)

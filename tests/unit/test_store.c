@@ -496,6 +496,8 @@ static void a_deleted_topic_is_gone_and_begins_at_zero_again(void **state)
 	kit_fill(s, "T", 0, "x", 250, 10);
 	kit_fill(s, "T", 5, "x", 3, 10);
 	kit_fill(s, "U", 0, "x", 3, 10);
+	assert_int_equal(mqstore_flush(s, NULL), 0);
+	assert_true(kit_exists(kit_path("%s/consumequeue/T/0", HERE)));
 	assert_int_equal(mqstore_delete_topic(s, MQ_STR("T"), NULL), 0);
 	assert_null(mqstore_queue(s, MQ_STR("T"), 0, false));
 	assert_false(kit_exists(kit_path("%s/consumequeue/T", HERE)));
@@ -590,7 +592,6 @@ static void what_stat_tells_is_true(void **state)
 	assert_int_equal(st.log_flushed, 0);
 	assert_int_equal(st.queues, 2);
 	assert_int_equal(st.segments, st.log_max / KIT_SEGMENT + 1);
-	assert_int_equal(st.queue_bytes, 11 * KIT_QUEUE_FILE);
 	assert_int_equal(st.earliest_ms, first.store_ms);
 	assert_int_equal(st.appended, 1001);
 	assert_int_equal(st.refused, 0);

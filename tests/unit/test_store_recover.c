@@ -142,6 +142,7 @@ static void killed_when_the_queue_s_next_file_is_still_empty(void **state)
 	struct mqstore *s = kit_open(HERE);
 
 	kit_fill(s, "A", 0, "a", 101, 10);
+	mqstore_flush(s, NULL);
 	kit_die(s);
 	kit_zero(QUEUE_FILE("A", 0, 1), 0, CQ_ENTRY);
 	s = kit_open(HERE);
@@ -155,6 +156,7 @@ static void killed_while_a_segment_gets_its_length(void **state)
 	struct mqstore *s = kit_open(HERE);
 
 	kit_fill(s, "A", 0, "a", 10, 10);
+	mqstore_flush(s, NULL);
 	kit_die(s);
 	kit_touch(LOG_FILE(1));
 	kit_touch(QUEUE_FILE("A", 0, 1));
@@ -235,6 +237,7 @@ static void entries_of_records_that_never_reached_the_disk(void **state)
 	kit_fill(s, "B", 0, "b", 1, 100);
 	kit_append(s, "C", 0, "c");
 	from = kit_log_off(s, "A", 0, 95);
+	mqstore_flush(s, NULL);
 	kit_die(s);
 	kit_zero(LOG_FILE(0), from, (size_t)(KIT_SEGMENT - from));
 	s = kit_open(HERE);
@@ -254,6 +257,7 @@ static void entries_that_never_reached_the_disk(void **state)
 	struct mqstore *s = kit_open(HERE);
 
 	kit_fill(s, "A", 0, "a", 130, 100);
+	mqstore_flush(s, NULL);
 	kit_die(s);
 	kit_zero(QUEUE_FILE("A", 0, 1), 20 * CQ_ENTRY, 10 * CQ_ENTRY);
 	s = kit_open(HERE);
@@ -267,6 +271,7 @@ static void a_hole_in_the_middle_of_a_queue_file(void **state)
 	struct mqstore *s = kit_open(HERE);
 
 	kit_fill(s, "A", 0, "a", 130, 100);
+	mqstore_flush(s, NULL);
 	kit_die(s);
 	kit_zero(QUEUE_FILE("A", 0, 0), 50 * CQ_ENTRY, CQ_ENTRY);
 	s = kit_open(HERE);
@@ -633,6 +638,7 @@ static void looking_at_a_crashed_store_shows_what_recovery_would(void **state)
 	kit_fill(s, "A", 0, "a", 300, 250);
 	kit_fill(s, "B", 0, "b", 20, 250);
 	off = kit_log_off(s, "A", 0, 100);
+	mqstore_flush(s, NULL);
 	kit_die(s);
 	kit_zero(QUEUE_FILE("A", 0, 2), 50 * CQ_ENTRY, 50 * CQ_ENTRY);
 	kit_remove(kit_path("%s/consumequeue/B", HERE));
