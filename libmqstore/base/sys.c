@@ -24,6 +24,7 @@ static int real_ftruncate(int fd, off_t n) { return CALL(int, ftruncate(fd, n));
 static int real_fallocate(int fd, off_t off, off_t n) { return CALL(int, fallocate(fd, FALLOC_FL_KEEP_SIZE, off, n)); }
 static int real_fdatasync(int fd) { return CALL(int, fdatasync(fd)); }
 static int real_fsync(int fd) { return CALL(int, fsync(fd)); }
+static int real_syncfs(int fd) { return CALL(int, syncfs(fd)); }
 static int real_msync(void *p, size_t n) { return CALL(int, msync(p, n, MS_SYNC)); }
 static int real_rename(const char *from, const char *to) { return CALL(int, rename(from, to)); }
 static int real_link(const char *from, const char *to) { return CALL(int, link(from, to)); }
@@ -80,7 +81,7 @@ static int real_statfs(const char *path, int64_t *total, int64_t *avail, int64_t
 		.fsync = real_fsync, .msync = real_msync, .rename = real_rename, .link = real_link,                    \
 		.unlink = real_unlink, .rmdir = real_rmdir, .mkdir = real_mkdir, .fstat = real_fstat,                  \
 		.stat = real_stat, .mmap = real_mmap, .munmap = real_munmap, .lock = real_lock, .statfs = real_statfs, \
-		.seek_data = real_seek_data,                                                                           \
+		.seek_data = real_seek_data, .syncfs = real_syncfs,                                                    \
 	}
 struct sys_ops sys = REAL_OPS;
 const struct sys_ops sys_real = REAL_OPS;

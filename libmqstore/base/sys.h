@@ -18,6 +18,7 @@ struct sys_ops {
 	int (*fallocate)(int fd, off_t off, off_t n);       /* reserve, size kept; -EOPNOTSUPP where unknown */
 	int (*fdatasync)(int fd);
 	int (*fsync)(int fd);
+	int (*syncfs)(int fd);                              /* all of the file system that holds fd */
 	int (*msync)(void *p, size_t n);
 	int (*rename)(const char *from, const char *to);
 	int (*link)(const char *from, const char *to);

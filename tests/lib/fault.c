@@ -40,6 +40,7 @@ WRAP(int, statfs, (const char *path, int64_t *total, int64_t *avail, int64_t *un
 
 static int fault_fdatasync(int fd) { return fails("fdatasync") ? -code : no_syncs ? 0 : sys_real.fdatasync(fd); }
 static int fault_fsync(int fd) { return fails("fsync") ? -code : no_syncs ? 0 : sys_real.fsync(fd); }
+static int fault_syncfs(int fd) { return fails("syncfs") ? -code : no_syncs ? 0 : sys_real.syncfs(fd); }
 static int fault_msync(void *p, size_t n) { return fails("msync") ? -code : no_syncs ? 0 : sys_real.msync(p, n); }
 
 static ssize_t fault_pwrite(int fd, const void *p, size_t n, off_t off)
@@ -79,7 +80,7 @@ void fault_set(int nth, int error, enum fault_kind k)
 		.fsync = fault_fsync, .msync = fault_msync, .rename = fault_rename, .link = fault_link,
 		.unlink = fault_unlink, .rmdir = fault_rmdir, .mkdir = fault_mkdir, .fstat = fault_fstat,
 		.stat = fault_stat, .mmap = fault_mmap, .munmap = fault_munmap, .lock = fault_lock,
-		.statfs = fault_statfs, .seek_data = fault_seek_data,
+		.statfs = fault_statfs, .seek_data = fault_seek_data, .syncfs = fault_syncfs,
 	};
 }
 
@@ -90,7 +91,7 @@ void fault_off(void)
 {
 	sys = sys_real;
 	if (no_syncs) {
-		sys.fdatasync = sys.fsync = no_sync;
+		sys.fdatasync = sys.fsync = sys.syncfs = no_sync;
 		sys.msync = no_msync;
 	}
 }
