@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #define LOG_MODULE "store"
-enum { TAIL_FILES = 3, BUF_MIN = 8 * CQ_ENTRY, BUF_MAX = 1024 * CQ_ENTRY };
+enum { TAIL_FILES = 3, BUF_MIN = 8 * CQ_ENTRY, BUF_MAX = 1024 * CQ_ENTRY, READ_ON = 1024 };
 
 void cqueue_drop_buf(struct mqstore_queue *q)
 {
@@ -71,6 +71,9 @@ int cqueue_map(struct mqstore_queue *q, int64_t start)
 	if (rc < 0)
 		return rc;
 	q->map.start = start;
+	/* Behind the end of the newest file there is a hole. */
+	if (start + q->all->file_bytes > q->written)
+		segment_expect(q->map.p, q->all->file_bytes, true);
 	cqueues_mapped(q);
 	return 0;
 }
@@ -100,18 +103,26 @@ const uint8_t *cqueue_entries(struct mqstore_queue *q, int64_t off, int64_t *n)
 
 /* ---- Loading --------------------------------------------------------------------------------------------------------- */
 
-/* Valid slots from the front of a file.  After an unclean stop a zero may stand anywhere, so each is looked at.
+/* Valid slots from the front of a file.  Most files are nearly empty, so the end is looked for from the front in growing steps:
+ * what lies far behind it is a hole, and reading that would fill the memory with zeros.  After an unclean stop a zero may stand
+ * anywhere, so each slot is looked at.
  * compat: the peer leaves the slots behind a cut as they are; such old ones show by pointing back. */
-static int64_t count_valid(const uint8_t *p, int64_t slots, bool each)
+static int64_t count_valid(uint8_t *p, int64_t slots, bool each)
 {
-	int64_t lo = 0, hi = slots;
+	int64_t lo = 0, hi = 1;
 
-	if (each) {
-		while (lo < slots && cqueue_valid(p + lo * CQ_ENTRY) &&
-		       (lo == 0 || be64(p + lo * CQ_ENTRY) >= be64(p + (lo - 1) * CQ_ENTRY)))
-			lo++;
+	segment_expect(p, slots * CQ_ENTRY, true);
+	while (each && lo < slots && cqueue_valid(p + lo * CQ_ENTRY) &&
+	       (lo == 0 || be64(p + lo * CQ_ENTRY) >= be64(p + (lo - 1) * CQ_ENTRY)))
+		if (++lo == READ_ON)
+			segment_expect(p, slots * CQ_ENTRY, false);
+	if (each)
 		return lo;
+	while (hi < slots && cqueue_valid(p + (hi - 1) * CQ_ENTRY)) {
+		lo = hi;
+		hi *= 2;
 	}
+	hi = hi < slots ? hi : slots;
 	while (lo < hi) {
 		int64_t mid = (lo + hi) / 2;
 

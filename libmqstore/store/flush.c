@@ -10,12 +10,13 @@
 #include "../base/sys.h"
 
 #include <assert.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #define LOG_MODULE "store"
-enum { PAGE = 4096, QUEUES_MIN = 256, QUEUES_PART = 16 };
+enum { PAGE = 4096, QUEUES_MIN = 256, QUEUES_PART = 16, QUEUES_AT_ONCE = 512 };
 enum mode { LOG_ONLY, SOME, EVERYTHING };
 
 struct log_range {
@@ -35,7 +36,7 @@ struct queue_range {
 };
 
 struct flush_job {
-	const char *log_dir;
+	const char *log_dir, *queue_dir;
 	struct log_range *log;
 	struct queue_range *queue;
 	size_t log_n, queue_n;
@@ -134,6 +135,7 @@ static int begin(struct mqstore *s, enum mode mode, struct mqstore_flush *job)
 	j = mem_alloc(sizeof(*j));
 	pthread_mutex_init(&j->guard, NULL);
 	j->log_dir = s->log.run.dir;
+	j->queue_dir = s->queue_dir;
 	note_log(s, j);
 	j->was = j->check = s->check;
 	j->check.log_ms = s->log.last_ms > was.log_ms ? s->log.last_ms : was.log_ms;
@@ -195,8 +197,23 @@ static int write_queue(struct flush_job *j, struct queue_range *r)
 	return rc;
 }
 
+/* So many files are on the disk sooner when all of the file system is. */
+static int sync_all_files(struct flush_job *j)
+{
+	int fd = sys.open(j->queue_dir, O_RDONLY | O_DIRECTORY, 0), rc;
+
+	if (fd < 0)
+		return err_sys(&j->err, fd, "open '%s'", j->queue_dir);
+	rc = sys.syncfs(fd);
+	sys.close(fd);
+	for (size_t i = 0; i < j->queue_n; i++)
+		j->queue[i].done &= rc == 0;
+	return rc < 0 ? err_sys(&j->err, rc, "flush the file system of '%s'", j->queue_dir) : 0;
+}
+
 static int sync_queues(struct flush_job *j)
 {
+	bool at_once = j->queue_n > QUEUES_AT_ONCE;
 	char dir[SEGMENT_PATH];
 	int rc = 0;
 
@@ -207,15 +224,16 @@ static int sync_queues(struct flush_job *j)
 		if (rc == MQ_EFULL) {
 			/* No harm done: the log holds all that the entries say. */
 			j->full = true;
-			return 0;
+			rc = 0;
+			break;
 		}
-		if (rc == 0)
+		if (rc == 0 && !at_once)
 			rc = cqueue_sync(r->q, r->from, r->to, r->name);
 		if (rc < 0)
 			err_sys(&j->err, rc, "flush queue '%s'", cqueue_dir(r->q, dir));
 		r->done = rc == 0;
 	}
-	return rc;
+	return rc == 0 && at_once ? sync_all_files(j) : rc;
 }
 
 void mqstore_flush_run(struct mqstore_flush *job)

@@ -105,6 +105,12 @@ int segment_file_map(const char *path, int64_t size, bool write, uint8_t **p)
 	return rc;
 }
 
+void segment_expect(uint8_t *p, int64_t size, bool here_and_there)
+{
+	/* A hint: if it is refused, nothing is lost but time. */
+	(void)madvise(p, (size_t)size, here_and_there ? MADV_RANDOM : MADV_NORMAL);
+}
+
 int segment_file_reserve(const char *path, int64_t from, int64_t to)
 {
 	int fd = sys.open(path, O_RDWR, 0), rc;

@@ -29,6 +29,8 @@ int64_t segment_name(const char *name);
 int segment_file_make(const char *path, int64_t size, int64_t reserve, uint8_t **p);
 /* Map an existing file.  MQ_EMISMATCH if it has not exactly `size` bytes. */
 int segment_file_map(const char *path, int64_t size, bool write, uint8_t **p);
+/* How a map will be read: here and there, so that nothing around is fetched (holes above all), or on and on. */
+void segment_expect(uint8_t *p, int64_t size, bool here_and_there);
 /* Blocks for [from, to): reserved where the file system can, else written with zeros: nothing of value may stand there. */
 int segment_file_reserve(const char *path, int64_t from, int64_t to);
 /* Make the contents of a file durable; with `name` the directory entry too.  A file that is gone is no error. */
