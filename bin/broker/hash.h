@@ -16,7 +16,8 @@ static inline unsigned hash_bytes(const void *key, size_t n)
 		h ^= h >> 32;
 	}
 	v = 0;
-	memcpy(&v, p, n);
+	if (n)
+		memcpy(&v, p, n);      /* an empty key may have no address */
 	h = (h ^ v) * 0xc4ceb9fe1a85ec53u;
 	return (unsigned)(h ^ h >> 32);
 }
