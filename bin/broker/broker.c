@@ -6,6 +6,7 @@
 #include "flush.h"
 #include "group_table.h"
 #include "hold.h"
+#include "lock_table.h"
 #include "offset_table.h"
 #include "rates.h"
 #include "register.h"
@@ -363,6 +364,7 @@ static void tear_down(struct broker *b)
 	settle_free(b->settle);
 	hold_free(b->hold);
 	client_table_free(b->clients);
+	lock_table_free(b->locks);
 	offset_table_free(b->offsets);
 	group_table_free(b->groups);
 	topic_table_free(b->topics);
@@ -408,6 +410,7 @@ int broker_start(struct broker **out, uv_loop_t *loop, const struct broker_opt *
 		goto failed;
 	b->topics->file.saved_cb = topics_saved;
 	b->clients = client_table_new(b);
+	b->locks = lock_table_new();
 	b->hold = hold_new(b);
 	b->settle = settle_new(b);
 	b->flush = flush_new(b);

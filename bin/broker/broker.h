@@ -25,6 +25,7 @@ struct topic_table;
 struct group_table;
 struct offset_table;
 struct client_table;
+struct lock_table;
 struct hold;
 struct settle;
 struct flush;
@@ -68,6 +69,7 @@ struct broker {
 	struct group_table *groups;
 	struct offset_table *offsets;
 	struct client_table *clients;
+	struct lock_table *locks;
 	struct hold *hold;
 	struct settle *settle;
 	struct flush *flush;

@@ -2,6 +2,7 @@
 #include "delay.h"
 #include "broker.h"
 #include "flush.h"
+#include "record.h"
 #include "table_file.h"
 #include "topic_table.h"
 #include <base/clock.h>
@@ -171,10 +172,9 @@ static struct mqstore_queue *target(struct delay *d, struct mq_str topic, int32_
 
 static int deliver(struct delay *d, struct level *l, struct mq_error *e)
 {
-	struct mqstore_record r = { .parsed = true, .again = true };
+	struct mqstore_record r;
 	struct mqstore_entry entry;
 	struct mqstore_place place;
-	struct property_scan s;
 	struct mq_message m;
 	struct mq_str record, topic;
 	int32_t queue_id = -1;
@@ -188,21 +188,11 @@ static int deliver(struct delay *d, struct level *l, struct mq_error *e)
 		return drop(d, l, "it has no REAL_TOPIC and REAL_QID");
 	if (str_is(topic, TOPIC_SCHEDULE) || str_is(topic, TOPIC_HALF))
 		return drop(d, l, "REAL_TOPIC is a topic of the system");
+	r = record_again(&m);
 	r.queue = target(d, topic, queue_id);
 	if (!r.queue)
 		return drop(d, l, "REAL_TOPIC and REAL_QID are no queue");
-	property_scan(m.props, &s);
-	r.body = m.body;
 	r.props[0] = m.props; /* compat: with DELAY, REAL_TOPIC and REAL_QID */
-	r.flag = m.flag;
-	r.sys_flag = m.sys_flag;
-	r.reconsume_times = m.reconsume_times;
-	r.born_ms = m.born_ms;
-	r.born_host = m.born_host;
-	r.store_host = m.store_host;
-	r.uniq_key = s.uniq_key;
-	r.keys = s.keys;
-	r.tags = s.tags;
 	rc = mqstore_append(d->b->store, &r, 1, &place, e);
 	if (rc < 0)
 		return rc;

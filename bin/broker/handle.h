@@ -6,6 +6,11 @@
 
 /* handle_send.c */
 handler_fn handle_send;                 /* 10, 310, 320 */
+/* handle_send_back.c */
+handler_fn handle_send_back;            /* 36 */
+/* handle_order.c */
+handler_fn handle_lock;                 /* 41 */
+handler_fn handle_unlock;               /* 42 */
 /* handle_pull.c */
 handler_fn handle_pull;                 /* 11, 361 */
 /* handle_offset.c */

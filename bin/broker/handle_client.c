@@ -17,7 +17,6 @@ static bool admit(struct req *q, const struct body_consumer *d)
 {
 	struct broker *b = q->b;
 	struct group *g;
-	struct buf retry = { 0 };
 	char name[300];
 
 	if (d->type == CONSUME_ACTIVELY && b->conf->rejectPullConsumerEnable)
@@ -28,10 +27,7 @@ static bool admit(struct req *q, const struct body_consumer *d)
 			 conn_name(q->c));
 		return false;
 	}
-	buf_cstr(&retry, TOPIC_RETRY_PREFIX);
-	buf_str(&retry, d->group);
-	topic_table_need(b->topics, buf_view(&retry), g->conf.retry_queues, PERM_READ | PERM_WRITE);
-	buf_free(&retry);
+	topic_table_of_group(b->topics, TOPIC_RETRY_PREFIX, d->group, g->conf.retry_queues);
 	return true;
 }
 

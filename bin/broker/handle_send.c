@@ -13,6 +13,7 @@
 #include "delay.h"
 #include "group_table.h"
 #include "handle.h"
+#include "lock_table.h"
 #include "settle.h"
 #include "topic_table.h"
 #include <base/clock.h>
@@ -61,7 +62,7 @@ static struct topic *topic_of(struct req *q, const struct send_header *h)
 	}
 	t = topic_table_auto_create(b->topics, h->topic, h->defaultTopic, h->defaultTopicQueueNums, h->unitMode ? TOPIC_UNIT : 0);
 	if (!t && str_starts(h->topic, TOPIC_RETRY_PREFIX))
-		t = topic_table_need(b->topics, h->topic, 1, PERM_READ | PERM_WRITE);
+		t = topic_table_need(b->topics, h->topic, 1);
 	if (!t)
 		refuse(q, RESP_TOPIC_NOT_EXIST, "topic[" MQ_STR_FMT "] not exist, apply first please!", MQ_STR_ARG(h->topic));
 	return t;
@@ -171,12 +172,14 @@ static void stored(struct req *q, struct topic *t, const struct mqstore_place *l
 
 /* ---- A single message ---------------------------------------------------------------------------------------------------- */
 
-/* A message that has been retried too often goes to the dead letters of its group, there to stay: without DELAY.  False: answered. */
+/* A message that has been retried too often goes to the dead letters of its group, there to stay: without DELAY.
+ * compat: so does any while the group consumes in order.  A consumer tries such messages again by itself, and sends on only what
+ * it has given up.
+ * False: answered. */
 static bool dead_letter(struct req *q, const struct send_header *h, struct topic **t, int32_t *queue_id, bool *dead)
 {
 	struct mq_str name = { h->topic.p + sizeof TOPIC_RETRY_PREFIX - 1, h->topic.n - (sizeof TOPIC_RETRY_PREFIX - 1) };
 	struct group *g = group_table_find(q->b->groups, name);
-	struct buf dlq = { 0 };
 	int32_t max;
 
 	if (!g) {
@@ -184,13 +187,11 @@ static bool dead_letter(struct req *q, const struct send_header *h, struct topic
 		return false;
 	}
 	max = HEADER_HAS(send_header, h, maxReconsumeTimes) && q->f->version >= 121 ? h->maxReconsumeTimes : g->conf.retry_max;
-	*dead = h->reconsumeTimes > max;
+	*dead = h->reconsumeTimes > max || lock_table_live(q->b->locks, name, clock_mono_ms());
 	if (*dead) {
-		buf_cstr(&dlq, TOPIC_DLQ_PREFIX);
-		buf_str(&dlq, name);
-		*t = topic_table_need(q->b->topics, buf_view(&dlq), 1, PERM_READ | PERM_WRITE);
+		*t = topic_table_of_group(q->b->topics, TOPIC_DLQ_PREFIX, name, 1);
 		*queue_id = 0;
-		buf_free(&dlq);
+		q->b->metrics.dead_letters++;
 	}
 	return true;
 }
@@ -243,11 +244,13 @@ static void send_one(struct req *q, const struct send_header *h, struct topic *t
 	}
 	r.props[2] = buf_view(&b->send_props);
 	common_fields(q, h, t, &r);
-	r.queue = r.delay_level ? delay_queue(b->delay, r.delay_level) : topic_queue(b->topics, t, queue_id, true);
+	r.queue = topic_queue(b->topics, t, queue_id, true);
 	if (!r.queue) {
 		refuse(q, RESP_SYSTEM_ERROR, "topic[%s] queue %d cannot be made", t->name, queue_id);
 		return;
 	}
+	if (r.delay_level)
+		r.queue = delay_queue(b->delay, r.delay_level);
 	rc = mqstore_append(b->store, &r, 1, &place, &e);
 	if (rc < 0) {
 		refused_by_store(q, rc, e.text, false);
@@ -324,11 +327,13 @@ static bool batch_records(struct req *q, const struct send_header *h, struct top
 		own = buf_view(&k->scratch);
 		property_scan(own, &all);
 	}
-	common.queue = common.delay_level ? delay_queue(b->delay, common.delay_level) : topic_queue(b->topics, t, queue_id, true);
+	common.queue = topic_queue(b->topics, t, queue_id, true);
 	if (!common.queue) {
 		refuse(q, RESP_SYSTEM_ERROR, "topic[%s] queue %d cannot be made", t->name, queue_id);
 		return false;
 	}
+	if (common.delay_level)
+		common.queue = delay_queue(b->delay, common.delay_level);
 	*wait = all.wait;
 	common_fields(q, h, t, &common);
 	while ((rc = batch_next(q->f->body, &pos, &item)) > 0) {

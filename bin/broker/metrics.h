@@ -16,6 +16,10 @@
 	M(messages_in, "messages stored") \
 	M(bytes_in, "bytes of their records") \
 	M(sends_refused, "messages not stored") \
+	M(sent_back, "messages that consumers sent back") \
+	M(dead_letters, "messages stored in %DLQ% topics") \
+	M(locks_granted, "queues locked for ordered consumption, or locks renewed") \
+	M(locks_refused, "queues that another member had locked") \
 	M(delayed_in, "messages of these that wait for their delay level") \
 	M(delayed_out, "delayed messages delivered") \
 	M(delayed_retries, "deliveries of delayed messages that failed and are tried again") \

@@ -17,7 +17,7 @@ struct held {
 	struct later to;
 	int64_t deadline_ms;
 	struct send_done d;
-	bool topics_only;       /* no send: a plain code 0 */
+	bool plain;             /* no send: a code without fields */
 	char key[KEY_INLINE];
 	char *text;             /* ids and a long key */
 };
@@ -88,8 +88,8 @@ static void finish(struct settle *s, struct held *h, int32_t code, const char *r
 
 	if (code == RESP_FLUSH_DISK_TIMEOUT)
 		s->b->metrics.flush_timeouts++;
-	if (h->topics_only)
-		reply(&q, code, NULL);
+	if (h->plain)
+		reply(&q, code ? RESP_SYSTEM_ERROR : code, remark ? "%s" : NULL, remark);
 	else {
 		struct send_done d = h->d; /* a short key lies in the entry itself, which may have moved */
 
@@ -128,16 +128,13 @@ static void tick(struct settle *s)
 	uv_timer_start(&s->timer, on_tick, TICK_MS, TICK_MS);
 }
 
-static void hold(struct settle *s, struct held_queue *at, struct req *q, const struct send_done *d, int64_t ms)
+static void hold(struct settle *s, struct held_queue *at, struct req *q, const struct send_done *d, bool plain, int64_t ms)
 {
 	struct held *h = push(at);
 
-	*h = (struct held){ .deadline_ms = clock_mono_ms() + ms, .topics_only = !d };
+	*h = (struct held){ .deadline_ms = clock_mono_ms() + ms, .plain = plain, .d = *d };
 	later_take(&h->to, q);
 	tick(s);
-	if (!d)
-		return;
-	h->d = *d;
 	if (d->uniq_key.n && d->uniq_key.n <= KEY_INLINE)
 		memcpy(h->key, d->uniq_key.p, d->uniq_key.n);
 	if (!d->ids.n && d->uniq_key.n <= KEY_INLINE)
@@ -149,31 +146,34 @@ static void hold(struct settle *s, struct held_queue *at, struct req *q, const s
 		h->d.uniq_key.p = memcpy(h->text + d->ids.n, d->uniq_key.p, d->uniq_key.n);
 }
 
-void settle_send(struct settle *s, struct req *q, const struct send_done *d)
+static void settle(struct settle *s, struct req *q, const struct send_done *d, bool plain)
 {
 	if (q->id.oneway)
 		return;
 	if (d->end_off && mqstore_flushed(s->b->store) < d->end_off) {
-		hold(s, &s->log, q, d, s->b->conf->syncFlushTimeout);
+		hold(s, &s->log, q, d, plain, s->b->conf->syncFlushTimeout);
 		broker_want_turn(s->b);
 	} else if (d->topics_version && !settle_topics_are(s, d->topics_version))
-		hold(s, &s->topics, q, d, SETTLE_TOPIC_MS);
+		hold(s, &s->topics, q, d, plain, SETTLE_TOPIC_MS);
+	else if (plain)
+		reply(q, RESP_SUCCESS, NULL);
 	else
 		answer_send(s->b, q, d, RESP_SUCCESS, NULL);
 }
 
+void settle_send(struct settle *s, struct req *q, const struct send_done *d)
+{
+	settle(s, q, d, false);
+}
+
+void settle_plain(struct settle *s, struct req *q, int64_t end_off, uint64_t topics_version)
+{
+	settle(s, q, &(struct send_done){ .end_off = end_off, .topics_version = topics_version }, true);
+}
+
 void settle_topics(struct settle *s, struct req *q)
 {
-	uint64_t version = s->b->topics->file.version;
-
-	if (q->id.oneway)
-		return;
-	if (settle_topics_are(s, version)) {
-		reply(q, RESP_SUCCESS, NULL);
-		return;
-	}
-	hold(s, &s->topics, q, NULL, SETTLE_TOPIC_MS);
-	s->topics.v[(s->topics.at + s->topics.n - 1) & (s->topics.cap - 1)].d.topics_version = version;
+	settle_plain(s, q, 0, s->b->topics->file.version);
 }
 
 bool settle_wants_flush(const struct settle *s)

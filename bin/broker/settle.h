@@ -29,6 +29,8 @@ void settle_free(struct settle *s);     /* ends with the next turns of the loop 
 
 /* Answer the send now or when d is true; views in d are copied when it has to wait. */
 void settle_send(struct settle *s, struct req *q, const struct send_done *d);
+/* Code 0 when the log is flushed up to end_off and the topics are settled (each 0: do not wait); code 1 if it cannot be flushed. */
+void settle_plain(struct settle *s, struct req *q, int64_t end_off, uint64_t topics_version);
 /* Code 0 when the table of topics as it is now is saved and registered. */
 void settle_topics(struct settle *s, struct req *q);
 /* The log has been flushed further, or (failed: why) will not be; topics were saved or registered. */

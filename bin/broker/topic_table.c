@@ -295,11 +295,30 @@ struct topic *topic_table_auto_create(struct topic_table *t, struct mq_str name,
 	return create(t, &conf, " by=send");
 }
 
-struct topic *topic_table_need(struct topic_table *t, struct mq_str name, int32_t queues, int32_t perm)
+struct topic *topic_table_need(struct topic_table *t, struct mq_str name, int32_t queues)
 {
 	struct topic *x = topic_table_find(t, name);
 
-	return x ? x : create(t, &(struct body_topic){ .name = name, .read = queues, .write = queues, .perm = perm }, "");
+	return x ? x : create(t, &(struct body_topic){ .name = name, .read = queues, .write = queues, .perm = PERM_READ | PERM_WRITE }, "");
+}
+
+struct topic *topic_table_of_group(struct topic_table *t, const char *prefix, struct mq_str group, int32_t queues)
+{
+	char name[16 + MQ_GROUP_MAX];
+	size_t n = strlen(prefix);
+	struct topic *x;
+
+	assert(n + group.n <= sizeof name);
+	memcpy(name, prefix, n);
+	memcpy(name + n, group.p, group.n);
+	x = topic_table_need(t, (struct mq_str){ name, n + group.n }, queues);
+	if (x->conf.read < queues || x->conf.write < queues) {
+		log_info("topic gets more queues name=%s read=%d write=%d queues=%d", x->name, x->conf.read, x->conf.write, queues);
+		x->conf.read = x->conf.read < queues ? queues : x->conf.read;
+		x->conf.write = x->conf.write < queues ? queues : x->conf.write;
+		changed(t);
+	}
+	return x;
 }
 
 int topic_table_delete(struct topic_table *t, struct mq_str name, struct mq_error *e)

@@ -53,8 +53,10 @@ struct topic *topic_table_find(struct topic_table *t, struct mq_str name);      
 /* The topic for a send to an unknown name: made after `like` (TBW102) if that has INHERIT; NULL if not. */
 struct topic *topic_table_auto_create(struct topic_table *t, struct mq_str name, struct mq_str like, int32_t queues,
                                       int32_t sys_flag);
-/* A topic that must be there (%RETRY%group, %DLQ%group): found or made. */
-struct topic *topic_table_need(struct topic_table *t, struct mq_str name, int32_t queues, int32_t perm);
+/* A topic that must be there: found or made, for reading and writing. */
+struct topic *topic_table_need(struct topic_table *t, struct mq_str name, int32_t queues);
+/* %RETRY%group, %DLQ%group, by prefix: found or made, with at least so many queues: a group may ask for more than it did. */
+struct topic *topic_table_of_group(struct topic_table *t, const char *prefix, struct mq_str group, int32_t queues);
 /* Create or change (17).  Attributes of *to are not looked at: `attributes` is "+k=v,-k"; empty: as they are.  0, or MQ_EINVAL
  * with the reason.  *changed = false when all was so before. */
 int topic_table_set(struct topic_table *t, const struct body_topic *to, struct mq_str attributes, bool *changed, struct mq_error *e);

@@ -3,6 +3,7 @@
 #include "broker.h"
 #include "group_table.h"
 #include "hold.h"
+#include "lock_table.h"
 #include "offset_table.h"
 #include "topic_table.h"
 #include <base/clock.h>
@@ -47,6 +48,7 @@ static void on_trim(uv_timer_t *timer)
 	struct mq_error e = { 0 };
 
 	clock_refresh();
+	lock_table_sweep(u->b->locks, clock_mono_ms());
 	if (mqstore_trim(u->b->store, clock_now_ms(), false, &e) < 0) {
 		if (strncmp(u->trouble, e.text, sizeof u->trouble - 1))
 			log_error("remove old segments: %s; tried again every %d ms", e.text, u->b->conf->cleanResourceInterval);

@@ -1,4 +1,5 @@
-/* upkeep.h: what has to be done now and then: removing old segments, making new ones ahead, saving what groups have done. */
+/* upkeep.h: what has to be done now and then: removing old segments, making new ones ahead, saving what groups have
+ * done, forgetting locks that have run out. */
 #ifndef BROKER_UPKEEP_H
 #define BROKER_UPKEEP_H
 
