@@ -74,7 +74,7 @@ static int64_t due_of(const struct level *l)
 			return now + l->ms;
 		return l->last_due + (gap < 0 ? 0 : gap < l->ms ? gap : l->ms);
 	}
-	return now + (wait > 0 ? wait : 0);
+	return now + (wait > 0 ? wait + 1 : 0); /* both clocks are cut to whole ms: never early */
 }
 
 /* Look at the entry at off.  False: there is none. */

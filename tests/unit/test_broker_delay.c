@@ -19,7 +19,9 @@
 
 #define NONE ((struct mq_str){ 0 })
 
-static const char *const levels[] = { "messageDelayLevel=100ms 400ms 1h", "flushDelayOffsetInterval=50", NULL };
+/* Levels that are waited for, and (3) one that comes only when the test moves the clock. */
+static const char *const levels[] = { "messageDelayLevel=50ms 400ms 1h", "flushDelayOffsetInterval=50", NULL };
+enum { HOUR_MS = 3600000 };
 
 struct fixture {
 	struct broker_kit *k;
@@ -78,6 +80,13 @@ static void shift(struct fixture *f, int64_t ms)
 {
 	clock_shift_wall(ms);
 	f->shifted += ms;
+}
+
+/* What is due by the shifted clock is delivered in this call. */
+static void jump(struct fixture *f, int64_t ms)
+{
+	shift(f, ms);
+	delay_run(broker(f)->delay);
 }
 
 static struct asked *send_props(struct fixture *f, const char *topic, int queue, const char *body, const char *props)
@@ -204,7 +213,7 @@ static void a_message_waits_for_its_level_and_then_comes_as_it_was_sent(void **s
 	assert_int_equal(m.queue_id, 2);
 	assert_int_equal(m.flag, 7);
 	assert_int_equal(m.born_ms, born);
-	assert_in_range(m.store_ms, waiting.store_ms + 400, waiting.store_ms + 900);
+	assert_in_range(m.store_ms, waiting.store_ms + 400, waiting.store_ms + 8000);
 	assert_prop(m.props, "DELAY", "2");
 	assert_prop(m.props, "REAL_TOPIC", "T");
 	assert_prop(m.props, "REAL_QID", "2");
@@ -220,9 +229,10 @@ static void a_message_waits_for_its_level_and_then_comes_as_it_was_sent(void **s
 
 static void levels_come_in_the_order_of_their_times(void **state)
 {
+	static const char *const far[] = { "messageDelayLevel=50ms 2s", NULL };
 	struct fixture *f = *state;
 
-	start(f, levels);
+	start(f, far);
 	send_delayed(f, "late", 2);
 	send_delayed(f, "early", 1);
 	send_delayed(f, "early2", 1);
@@ -240,7 +250,7 @@ static void a_level_above_the_highest_is_the_highest(void **state)
 	send_delayed(f, "x", 99);
 	m = look(f, "SCHEDULE_TOPIC_XXXX", 2, 0);
 	assert_prop(m.props, "DELAY", "3");
-	assert_int_equal(code(f, "SCHEDULE_TOPIC_XXXX", 2, 0), m.store_ms + 3600000);
+	assert_int_equal(code(f, "SCHEDULE_TOPIC_XXXX", 2, 0), m.store_ms + HOUR_MS);
 }
 
 /* A consumer sends on what it got: what is left of the last delay does not count. */
@@ -269,12 +279,12 @@ static void a_delay_of_a_batch_holds_for_all_of_it(void **state)
 	batch_put(&b, &(struct batch_item){ .body = MQ_STR("one"), .props = MQ_STR("TAGS\001a\002") });
 	batch_put(&b, &(struct batch_item){ .body = MQ_STR("two") });
 	a = ask(f->k, f->c, REQ_SEND_BATCH_MESSAGE, buf_view(&b), "a", "pg", "b", "T", "c", "TBW102", "d", "4", "e", "3", "f", "0", "g", "1",
-		"h", "0", "i", "DELAY\0011\002", "m", "true", NULL);
+		"h", "0", "i", "DELAY\0013\002", "m", "true", NULL);
 	assert_int_equal(a->code, RESP_SUCCESS);
 	assert_int_equal(asked_i64(a, "queueId"), 3);
-	assert_int_equal(count(f, "SCHEDULE_TOPIC_XXXX", 0), 2);
+	assert_int_equal(count(f, "SCHEDULE_TOPIC_XXXX", 2), 2);
 	assert_int_equal(count(f, "T", 3), 0);
-	await(f, "T", 3, 2);
+	jump(f, HOUR_MS);
 	assert_string_equal(bodies(f, "T", 3), "one two");
 	assert_prop(look(f, "T", 3, 0).props, "REAL_QID", "3");
 	buf_free(&b);
@@ -312,9 +322,9 @@ static void a_message_for_a_deleted_topic_is_not_lost(void **state)
 	struct fixture *f = *state;
 
 	start(f, levels);
-	send_delayed(f, "x", 1);
+	send_delayed(f, "x", 3);
 	assert_int_equal(ask(f->k, f->c, REQ_DELETE_TOPIC_IN_BROKER, NONE, "topic", "T", NULL)->code, RESP_SUCCESS);
-	await(f, "T", 0, 1);
+	jump(f, HOUR_MS);
 	send_props(f, "T", 0, "y", "");
 	assert_string_equal(bodies(f, "T", 0), "x y");
 }
@@ -323,7 +333,7 @@ static void a_message_for_a_deleted_topic_is_not_lost(void **state)
 
 static void after_a_stop_what_was_pending_comes_and_nothing_comes_twice(void **state)
 {
-	static const char *const rare[] = { "messageDelayLevel=100ms 400ms 1h", NULL }; /* only the stop saves */
+	static const char *const rare[] = { "messageDelayLevel=50ms 1h 2h", NULL }; /* only the stop saves */
 	struct fixture *f = *state;
 	struct asked *a;
 	char *text;
@@ -344,7 +354,7 @@ static void after_a_stop_what_was_pending_comes_and_nothing_comes_twice(void **s
 	a = ask(f->k, f->c, REQ_GET_ALL_DELAY_OFFSET, NONE, NULL);
 	assert_int_equal(a->code, RESP_SUCCESS);
 	assert_non_null(memmem(a->body.p, a->body.n, "\"1\":5", 5));
-	await(f, "T", 0, 6);
+	jump(f, HOUR_MS);
 	broker_kit_run(f->k, 200);
 	assert_string_equal(bodies(f, "T", 0), "a a a a a b");
 	a = ask(f->k, f->c, REQ_GET_BROKER_RUNTIME_INFO, NONE, NULL);
@@ -454,8 +464,7 @@ static void an_offset_beyond_its_queue_is_brought_back(void **state)
 	tempdir_write(tempdir_path(f->dir, "store/config/delayOffset.json"), "{\"offsetTable\":{1:3,3:77,99:1,\"x\":5}}");
 	start(f, levels);
 	send_delayed(f, "y", 3);
-	shift(f, 3600000);
-	delay_run(broker(f)->delay);
+	jump(f, HOUR_MS);
 	assert_string_equal(bodies(f, "T", 0), "y");
 }
 
@@ -467,14 +476,15 @@ static void a_full_disk_holds_up_deliveries_and_skips_none(void **state)
 	struct mq_error e;
 
 	start(f, levels);
-	send_delayed(f, "a", 1);
-	send_delayed(f, "b", 1);
-	send_delayed(f, "c", 2);
+	send_delayed(f, "a", 3);
+	send_delayed(f, "b", 3);
+	send_delayed(f, "c", 3);
 	assert_int_equal(ask(f->k, f->c, REQ_UPDATE_BROKER_CONFIG, MQ_STR("minFreeBytes=1000000000000000\n"), NULL)->code, RESP_SUCCESS);
 	mqstore_trim(broker(f)->store, clock_wall_ms(), false, &e);
-	broker_kit_run(f->k, 700);
+	jump(f, HOUR_MS);
+	for (int64_t end = clock_mono_us() + 10000000; broker(f)->metrics.delayed_retries < 3; broker_kit_run(f->k, 5))
+		assert_true(clock_mono_us() < end);
 	assert_int_equal(count(f, "T", 0), 0);
-	assert_true(broker(f)->metrics.delayed_retries >= 2);
 	ask(f->k, f->c, REQ_UPDATE_BROKER_CONFIG, MQ_STR("minFreeBytes=0\n"), NULL);
 	mqstore_trim(broker(f)->store, clock_wall_ms(), false, &e);
 	await(f, "T", 0, 3);
@@ -509,7 +519,7 @@ static void a_record_that_belongs_nowhere_does_not_hold_up_the_next(void **state
 /* What was taken once is delivered, whatever maxMessageSize is now. */
 static void a_smaller_limit_does_not_hold_up_what_waits(void **state)
 {
-	static const char *const small[] = { "messageDelayLevel=100ms 400ms 1h", "maxMessageSize=4", NULL };
+	static const char *const small[] = { "messageDelayLevel=50ms 400ms 1h", "maxMessageSize=4", NULL };
 	struct fixture *f = *state;
 
 	start(f, levels);
@@ -531,11 +541,11 @@ static void a_clock_that_is_set_back_delays_nothing_for_longer_than_its_level(vo
 	send_delayed(f, "head", 2);
 	send_delayed(f, "next", 2);
 	broker_kit_run(f->k, 50);
-	shift(f, -7200000);
+	shift(f, -2 * HOUR_MS);
 	begin = clock_mono_us();
 	send_delayed(f, "after", 2);
 	await(f, "T", 0, 3);
-	assert_in_range((clock_mono_us() - begin) / 1000, 300, 2000);
+	assert_in_range((clock_mono_us() - begin) / 1000, 300, 9000);
 	assert_string_equal(bodies(f, "T", 0), "head next after");
 }
 
@@ -547,7 +557,7 @@ static void a_clock_that_jumps_ahead_brings_what_is_due(void **state)
 	send_delayed(f, "x", 3);
 	broker_kit_run(f->k, 150);
 	assert_int_equal(count(f, "T", 0), 0);
-	shift(f, 3600000);
+	shift(f, HOUR_MS);
 	await(f, "T", 0, 1); /* by the look that comes with each save */
 }
 
@@ -563,24 +573,23 @@ static void what_the_peer_left_pending_comes_once_each_at_its_time(void **state)
 	char *text;
 
 	free(golden_store(f->dir, "clean"));
-	shift(f, stored[0] + 3600000 - 300 - clock_wall_ms()); /* 300 ms before level 17 is due */
+	shift(f, stored[0] + HOUR_MS - 20000 - clock_wall_ms()); /* well before level 17 is due */
 	start(f, props);
 	assert_int_equal(count(f, "FxDelay", 1), 1);
-	await(f, "FxDelay", 1, 2);
+	shift(f, stored[0] + HOUR_MS - 100 - clock_wall_ms());
+	while (count(f, "FxDelay", 1) < 2)
+		jump(f, 0);
 	m = look(f, "FxDelay", 1, 1);
 	assert_prop(m.props, "KEYS", "delay-17");
-	assert_in_range(m.store_ms, stored[0] + 3600000, stored[0] + 3600000 + 2000);
+	assert_in_range(m.store_ms, stored[0] + HOUR_MS, stored[0] + HOUR_MS + 8000);
 	broker_kit_run(f->k, 100);
 	assert_int_equal(count(f, "FxDelay", 1) + count(f, "FxDelay", 0), 3);
 
-	shift(f, stored[1] + 7200000 - 100 - clock_wall_ms());
-	delay_run(broker(f)->delay);
-	await(f, "FxDelay", 1, 3);
+	jump(f, stored[1] + 2 * HOUR_MS - clock_wall_ms());
 	assert_prop(look(f, "FxDelay", 1, 2).props, "KEYS", "delay-99");
 	assert_prop(look(f, "FxDelay", 0, 1).props, "KEYS", "delay-18");
 	assert_int_equal(look(f, "FxDelay", 0, 1).store_host.port, 20911); /* of the broker that it was sent to */
-	shift(f, 3600000);
-	delay_run(broker(f)->delay);
+	jump(f, HOUR_MS);
 	m = look(f, "%RETRY%FxGroupRetry", 0, count(f, "%RETRY%FxGroupRetry", 0) - 1);
 	assert_prop(m.props, "KEYS", "retry-4");
 	assert_int_equal(m.reconsume_times, 1);

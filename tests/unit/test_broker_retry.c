@@ -152,7 +152,6 @@ static void what_is_sent_back_comes_again_as_itself(void **state)
 	assert_int_equal(send_back(f, was.log_off, 1, NULL)->code, RESP_SUCCESS);
 	m = look(f, "SCHEDULE_TOPIC_XXXX", 0, 0);
 	assert_int_equal(m.reconsume_times, 1);
-	assert_int_equal(count(f, RETRY, 0), 0);
 	await(f, RETRY, 1);
 	m = look(f, RETRY, 0, 0);
 	assert_true(str_is(m.body, "bad"));
@@ -298,7 +297,8 @@ static void the_group_says_to_how_many_queues(void **state)
 	for (int i = 0; i < 6; i++)
 		send_back(f, m.log_off, 1, NULL);
 	assert_int_equal(topic_table_find(broker(f)->topics, MQ_STR(RETRY))->conf.read, 3);
-	broker_kit_run(f->k, 200);
+	for (int64_t end = clock_mono_us() + 10000000; broker(f)->metrics.delayed_out < 7; broker_kit_run(f->k, 5))
+		assert_true(clock_mono_us() < end);
 	for (int i = 0; i < 3; i++)
 		assert_true(count(f, RETRY, i) >= 2);
 }
