@@ -115,6 +115,7 @@ static void command_options(int argc, char **argv, struct admin *a, struct globa
 	longs[n++] = (struct option){ "help", 0, NULL, 'h' };
 	longs[n] = (struct option){ 0 };
 	optind = 0;
+	opterr = 0;
 	for (int c; (c = getopt_long(argc, argv, shorts, longs, NULL)) != -1;) {
 		size_t i = own;
 		if (c >= OPT_OWN)
@@ -135,7 +136,7 @@ static void command_options(int argc, char **argv, struct admin *a, struct globa
 		else if (c == 'h')
 			help_command(a->command);
 		else
-			cli_usage_error("%s: wrong usage; see 'mq-admin %s -h'", a->command->name, a->command->name);
+			admin_usage(a, "'%s' is no option of it, or lacks its value; see 'mq-admin %s -h'", argv[optind - 1], a->command->name);
 	}
 	if (optind < argc)
 		admin_usage(a, "'%s' is one word too many", argv[optind]);
