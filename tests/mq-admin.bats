@@ -201,7 +201,7 @@ golden() { # golden NAME: unpack a store of the Java broker
 }
 
 @test "an embedded queue answers the same questions" {
-	mq-admin -n "file:$PWD/q" updateTopic -c DefaultCluster -t t -r 1 -w 1
+	mq-admin -n "file:$PWD/q" updateTopic -c local -t t -r 1 -w 1
 	echo x | mq-send -n "file:$PWD/q" t
 	run -0 mq-admin -n "file:$PWD/q" -o json topicStatus -t t
 	assert_equal "$(jq -c '[.[0].minOffset, .[0].maxOffset]' <<<"$output")" '[0,1]'
