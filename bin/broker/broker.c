@@ -235,6 +235,9 @@ static int open_store(struct broker *b, struct mq_error *e)
 	if (rc == MQ_EBUSY)
 		err_set(e, rc, "store '%s' is in use by another broker; stop that one, or give this one another storePathRootDir",
 			c->storePathRootDir);
+	/* Under SYNC_FLUSH nothing is shown that is not on the disk: what a crash left in memory goes there before anybody asks. */
+	if (rc == 0 && c->flushDiskType == FLUSH_SYNC && mqstore_flushed(b->store) < mqstore_log_max(b->store))
+		rc = mqstore_flush(b->store, e);
 	return rc;
 }
 
