@@ -102,9 +102,16 @@ static void make_c_locale(void)
 	c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
 }
 
-int str_double(struct mq_str s, double *v)
+double str_strtod(const char *s, char **end)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, make_c_locale);
+	return strtod_l(s, end, c_locale);
+}
+
+int str_double(struct mq_str s, double *v)
+{
 	char text[64], *end;
 	double x;
 
@@ -116,8 +123,7 @@ int str_double(struct mq_str s, double *v)
 			return MQ_EINVAL;
 	memcpy(text, s.p, s.n);
 	text[s.n] = '\0';
-	pthread_once(&once, make_c_locale);
-	x = strtod_l(text, &end, c_locale);
+	x = str_strtod(text, &end);
 	if (*end || end == text || x - x != 0)
 		return MQ_EINVAL;
 	*v = x;

@@ -22,6 +22,8 @@ int str_i32(struct mq_str s, int32_t *v);
 /* "true" in any case is true, everything else false, as in Java. */
 bool str_bool(struct mq_str s);
 int str_double(struct mq_str s, double *v);
+/* strtod() of the C locale, whatever the program's is. */
+double str_strtod(const char *s, char **end);
 /* "10", "64K", "64KB", "1.5G" (powers of 1024) and "500ms", "10s", "5m", "2h", "3d" (to ms; bare number = `unit_ms`). */
 int str_size(struct mq_str s, int64_t *bytes);
 int str_duration(struct mq_str s, int64_t unit_ms, int64_t *ms);

@@ -217,3 +217,48 @@ void property_scan(struct mq_str props, struct property_scan *out)
 		}
 	}
 }
+
+static inline uint32_t set_hash(struct mq_str name)
+{
+	return ((uint32_t)name.n + 5 * (uint8_t)name.p[0] + 11 * (uint8_t)name.p[name.n - 1]) % PROPERTY_SET_HASH;
+}
+
+static inline uint16_t set_look(const struct property_set *s, struct mq_str name, uint32_t hash)
+{
+	uint16_t i = s->first[hash];
+
+	while (i && !str_eq(s->name[i - 1], name))
+		i = s->next[i - 1];
+	return i;
+}
+
+int property_set_add(struct property_set *s, struct mq_str name)
+{
+	uint32_t h = set_hash(name);
+	uint16_t i = set_look(s, name, h);
+
+	if (i)
+		return i - 1;
+	if (s->n == PROPERTY_SET_MAX)
+		return -1;
+	s->name[s->n] = name;
+	s->next[s->n] = s->first[h];
+	s->first[h] = (uint16_t)++s->n;
+	return (int)s->n - 1;
+}
+
+void property_set_find(const struct property_set *s, struct mq_str props, struct mq_str *value)
+{
+	struct mq_str n, v;
+	struct pass pass;
+
+	for (uint32_t i = 0; i < s->n; i++)
+		value[i] = (struct mq_str){ NULL, 0 };
+	pass_start(&pass, props);
+	while (pass_next(&pass, &n, &v)) {
+		uint16_t i = set_look(s, n, set_hash(n));
+
+		if (i)
+			value[i - 1] = v;
+	}
+}

@@ -42,4 +42,17 @@ struct property_scan {
 };
 void property_scan(struct mq_str props, struct property_scan *s);
 
+/* Names that are looked for together, in one pass over the text. */
+enum { PROPERTY_SET_MAX = 256, PROPERTY_SET_HASH = 64 };
+struct property_set {
+	uint32_t n;
+	struct mq_str name[PROPERTY_SET_MAX];   /* borrowed */
+	uint16_t first[PROPERTY_SET_HASH];      /* by hash: 1 + number of the name, 0 = none */
+	uint16_t next[PROPERTY_SET_MAX];        /* of the same hash, likewise */
+};
+/* Its number, the same for the same name; -1 when the set is full. */
+int property_set_add(struct property_set *s, struct mq_str name);
+/* value[i] of name[i], for all n; as mq_prop_get(). */
+void property_set_find(const struct property_set *s, struct mq_str props, struct mq_str *value);
+
 #endif
