@@ -1,6 +1,7 @@
 /* mq-broker.c: options, configuration, open, run, close. */
 #include "broker/broker.h"
 #include "cli.h"
+#include "embedded.h"
 #include "serve.h"
 #include <base/err.h>
 #include <base/log.h>
@@ -90,7 +91,8 @@ static int serve(struct source *s, struct conf *rows, struct broker_conf *c, int
 {
 	static const struct serve_ops ops = { .stop = on_stop, .reload = on_reload, .dump = on_dump };
 	struct broker_opt opt = { .rows = rows, .conf = c, .conf_path = s->file, .load = load, .load_arg = s,
-				  .embedded_dir = s->embedded, .idle_exit_ms = s->embedded ? idle_ms : 0, .stopped = on_stopped };
+				  .embedded_dir = s->embedded, .names = &embedded_names,
+			          .idle_exit_ms = s->embedded ? idle_ms : 0, .stopped = on_stopped };
 	struct mq_error e = { 0 };
 	struct broker *b;
 	uv_loop_t loop;

@@ -2,7 +2,6 @@
 #include "broker.h"
 #include "client_table.h"
 #include "delay.h"
-#include "embedded.h"
 #include "flush.h"
 #include "group_table.h"
 #include "hold.h"
@@ -51,8 +50,8 @@ static void on_turn(uv_check_t *check)
 	if (!b->topics->file.later)
 		table_file_save(&b->topics->file);
 	table_file_save(&b->groups->file);
-	if (b->embedded)
-		embedded_turn(b->embedded);
+	if (b->names)
+		b->opt.names->topics(b->names);
 	register_turn(b->reg);
 	flush_turn(b->flush);
 	hold_run(b->hold);
@@ -86,8 +85,8 @@ void broker_conn_closed(struct broker *b, struct conn *c, int why)
 		b->metrics.conns_slow_closed++;
 	hold_conn_closed(b->hold, conn_public(c)->user);
 	client_table_closed(b->clients, c);
-	if (b->embedded)
-		embedded_closed(b->embedded, c);
+	if (b->names)
+		b->opt.names->closed(b->names, c);
 }
 
 static void on_idle_exit(uv_timer_t *timer)
@@ -330,10 +329,10 @@ static int listen_unix(struct broker *b, struct mq_error *e)
 		return e->code;
 	snprintf(b->addr, sizeof b->addr, "unix:%s", path);
 	snprintf(b->ha_addr, sizeof b->ha_addr, "127.0.0.1:0");
-	b->embedded = embedded_new(b, e);
-	if (!b->embedded)
+	b->names = b->opt.names->open(b, e);
+	if (!b->names)
 		return e->code;
-	embedded_turn(b->embedded);
+	b->opt.names->topics(b->names);
 	return 0;
 }
 
@@ -359,7 +358,8 @@ static void tear_down(struct broker *b)
 	int rc;
 
 	register_free(b->reg);
-	embedded_free(b->embedded);
+	if (b->names)
+		b->opt.names->close(b->names);
 	rates_free(b->rates);
 	upkeep_free(b->upkeep);
 	delay_free(b->delay);

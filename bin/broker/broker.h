@@ -33,7 +33,15 @@ struct delay;
 struct registrar;
 struct upkeep;
 struct rates;
-struct embedded;
+
+/* A name server in the same process, which knows this broker alone. */
+struct broker_names {
+	void *(*open)(struct broker *b, struct mq_error *e);            /* NULL with e */
+	void (*topics)(void *names);                                    /* the topics, or something else of them, changed */
+	bool (*request)(void *names, struct conn *c, struct frame *f);  /* one that is not ours; false: not its either */
+	void (*closed)(void *names, struct conn *c);
+	void (*close)(void *names);                                     /* ends with the next turns of the loop */
+};
 
 struct broker_opt {
 	struct conf *rows;          /* of the conf below: from broker_conf_new(), filled in and checked; borrowed */
@@ -43,6 +51,7 @@ struct broker_opt {
 	struct conf *(*load)(void *arg, struct broker_conf *c, struct mq_error *e);
 	void *load_arg;
 	const char *embedded_dir;   /* serve name server and broker on DIR/mq.sock and nothing else; NULL = TCP; borrowed */
+	const struct broker_names *names; /* embedded: the name server */
 	int64_t idle_exit_ms;       /* embedded: stop after so long without a client; 0 = never */
 	/* It stopped by itself (idle) or by broker_stop(); it is gone.  rc: first failure of a flush or save. */
 	void (*stopped)(void *arg, int rc);
@@ -79,7 +88,7 @@ struct broker {
 	struct rates *rates;
 
 	struct server *main, *vip;  /* embedded: main is the Unix socket, vip is NULL */
-	struct embedded *embedded;  /* the name server; NULL: TCP */
+	void *names;                /* embedded: the name server, for opt.names; else NULL */
 	uv_timer_t idle_timer;
 
 	uv_check_t turn;            /* runs after the input of a loop turn has been handled, when wanted */

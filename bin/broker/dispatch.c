@@ -1,6 +1,5 @@
 /* dispatch.c: THE table of what this broker serves, and the way of a request through it. */
 #include "broker.h"
-#include "embedded.h"
 #include "handle.h"
 #include <base/err.h>
 #include <assert.h>
@@ -131,7 +130,7 @@ int dispatch_request(struct broker *b, struct conn *c, struct frame *f, bool vip
 		return 0;
 	}
 	if (!e || (vip && (e->row->flags & DISPATCH_MAIN_ONLY))) {
-		if (b->embedded && embedded_request(b->embedded, c, f))
+		if (b->names && b->opt.names->request(b->names, c, f))
 			return 0;
 		b->metrics.unknown_requests++;
 		reply(&q, RESP_REQUEST_CODE_NOT_SUPPORTED, " request type %d not supported", f->code);

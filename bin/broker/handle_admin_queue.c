@@ -26,7 +26,8 @@ static void put_subscription(struct req *q, const struct consume_queue_header *h
 	char text[600];
 
 	if (!s) {
-		snprintf(text, sizeof text, MQ_STR_FMT "@" MQ_STR_FMT " is not online!", MQ_STR_ARG(h->consumerGroup), MQ_STR_ARG(h->topic));
+		snprintf(text, sizeof text, MQ_STR_FMT "@" MQ_STR_FMT " is not online!", MQ_STR_ARG(h->consumerGroup),
+			 MQ_STR_ARG(h->topic));
 		json_member_cstr(j, "filterData", text);
 		return;
 	}
@@ -62,7 +63,8 @@ void handle_consume_queue(struct req *q)
 		return;
 	}
 	if (mqstore_entry(mq, h->index, &e) < 0) {
-		reply(q, RESP_SUCCESS, "Index %lld of %d@" MQ_STR_FMT " is not exist!", (long long)h->index, h->queueId, MQ_STR_ARG(h->topic));
+		reply(q, RESP_SUCCESS, "Index %lld of %d@" MQ_STR_FMT " is not exist!", (long long)h->index, h->queueId,
+		      MQ_STR_ARG(h->topic));
 		return;
 	}
 	reply_begin(q, &o, RESP_SUCCESS, NULL);

@@ -1,9 +1,8 @@
 /* embedded.c: registers the broker with a name server in the same process. */
 #include "embedded.h"
-#include "broker.h"
-#include "topic_table.h"
-#include "../namesrv/namesrv.h"
-#include "../namesrv/route_table.h"
+#include "broker/topic_table.h"
+#include "namesrv/namesrv.h"
+#include "namesrv/route_table.h"
 #include <base/clock.h>
 #include <base/err.h>
 #include <base/log.h>
@@ -23,7 +22,7 @@ struct embedded {
 	struct body_version known;      /* version of the topics that the routes have */
 };
 
-struct embedded *embedded_new(struct broker *b, struct mq_error *e)
+static void *embedded_open(struct broker *b, struct mq_error *e)
 {
 	struct embedded *x = mem_alloc(sizeof *x);
 	struct namesrv_opt opt = { .conf = &x->conf };
@@ -41,8 +40,9 @@ struct embedded *embedded_new(struct broker *b, struct mq_error *e)
 	return NULL;
 }
 
-void embedded_turn(struct embedded *x)
+static void embedded_topics(void *names)
 {
+	struct embedded *x = names;
 	struct broker *b = x->b;
 	struct body_register body = { 0 };
 	struct route_registration r = {
@@ -63,16 +63,20 @@ void embedded_turn(struct embedded *x)
 	free(body.topics.topic);
 }
 
-bool embedded_request(struct embedded *x, struct conn *c, struct frame *f)
+static bool embedded_request(void *names, struct conn *c, struct frame *f)
 {
+	struct embedded *x = names;
+
 	if (!namesrv_serves(f->code))
 		return false;
 	namesrv_request(x->ns, c, f);
 	return true;
 }
 
-void embedded_closed(struct embedded *x, struct conn *c)
+static void embedded_closed(void *names, struct conn *c)
 {
+	struct embedded *x = names;
+
 	namesrv_closed(x->ns, c);
 }
 
@@ -84,8 +88,17 @@ static void on_stopped(void *arg)
 	free(x);
 }
 
-void embedded_free(struct embedded *x)
+static void embedded_close(void *names)
 {
-	if (x)
-		namesrv_stop(x->ns, 0, on_stopped, x);
+	struct embedded *x = names;
+
+	namesrv_stop(x->ns, 0, on_stopped, x);
 }
+
+const struct broker_names embedded_names = {
+	.open = embedded_open,
+	.topics = embedded_topics,
+	.request = embedded_request,
+	.closed = embedded_closed,
+	.close = embedded_close,
+};
