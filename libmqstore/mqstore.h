@@ -248,6 +248,7 @@ struct mqstore_stat {
 	int64_t log_bytes, queue_bytes, index_bytes;
 	int64_t queues, segments;
 	int64_t earliest_ms;          /* store time of the first record, -1 if none */
+	int64_t latest_ms;            /* of the last one, -1 if none */
 	double log_disk_used, queue_disk_used; /* 0..1 of their partitions */
 	int64_t disk_total, disk_free;
 	int64_t appended, refused;    /* messages since open */
@@ -255,6 +256,70 @@ struct mqstore_stat {
 	char why_not_writable[300];   /* path, used, free, limit and the key to change; "" if writable */
 };
 MQ_API void mqstore_stat(struct mqstore *s, struct mqstore_stat *st);
+
+/* ---- Files as they are ----------------------------------------------------------------------------------------------- */
+
+/* The files of a store as they stand on the disk, damaged or not: nothing is recovered and not one byte is changed.  Of opt
+ * only `dir` and `log_dir` count; sizes are found out from the files.  May be used beside a writer, ours or the Java broker:
+ * what it is just writing is then told from damage as far as can be.  MQ_ENOTFOUND: no store there. */
+struct mqstore_files;
+MQ_API int mqstore_files_open(struct mqstore_files **f, const struct mqstore_opt *opt, struct mq_error *err);
+MQ_API void mqstore_files_close(struct mqstore_files *f);
+
+struct mqstore_files_info {
+	int64_t log_min, log_max;     /* where the first segment begins, where the last one ends */
+	int64_t log_bytes;            /* of the segments that are there */
+	int64_t segments, queues, queue_files, index_files;
+	bool abort;                   /* the last stop was not clean, or a writer has it open */
+	bool in_use;                  /* a writer holds the lock now */
+	int64_t checkpoint_bytes;     /* length of the file, -1 = missing; the numbers: mqstore(5) */
+	int64_t log_ms, queue_ms, index_ms, master_flushed_off, confirm_off;
+};
+MQ_API void mqstore_files_info(struct mqstore_files *f, struct mqstore_files_info *info);
+
+/* What the log is made of.  Pieces come in order and leave nothing out: the sum of `bytes` is that of the segments. */
+enum mqstore_piece_kind {
+	MQSTORE_RECORD,               /* a whole record: `record` and `m`, good until the callback returns */
+	MQSTORE_BLANK,                /* the end of a segment, where the next record did not fit */
+	MQSTORE_DAMAGED,              /* no whole record, but there are some behind it */
+	MQSTORE_HOLE,                 /* a segment, or its end, is missing; 0 bytes */
+	MQSTORE_TORN,                 /* bytes behind the last whole record, up to the last that is not zero */
+	MQSTORE_FREE,                 /* zeros behind it */
+};
+struct mqstore_piece {
+	enum mqstore_piece_kind kind;
+	int64_t from, to;             /* log offsets */
+	int64_t bytes;                /* of files between them */
+	struct mq_str record;
+	struct mq_message m;
+};
+typedef int mqstore_piece_cb(void *arg, const struct mqstore_piece *p);
+
+/* The walks below stop when cb returns non-zero and return that; else 0 or a negative code. */
+MQ_API int mqstore_files_log(struct mqstore_files *f, mqstore_piece_cb *cb, void *arg, struct mq_error *err);
+
+/* Every entry of every consume queue file, topic by topic, up to the last of a file that is not zero. */
+struct mqstore_file_entry {
+	struct mq_str topic;
+	int32_t queue_id;
+	int64_t off;                  /* number in the queue */
+	struct mqstore_entry e;
+};
+typedef int mqstore_file_entry_cb(void *arg, const struct mqstore_file_entry *e);
+MQ_API int mqstore_files_queues(struct mqstore_files *f, mqstore_file_entry_cb *cb, void *arg, struct mq_error *err);
+
+/* Every index file: its head (n = 0), then its entries, numbered from 1. */
+struct mqstore_file_index {
+	const char *file;             /* its name */
+	int32_t slots, entries;       /* what it has room for */
+	int64_t begin_ms, end_ms, begin_off, end_off;
+	int32_t used_slots, count;    /* count: number of the next entry */
+	int32_t n;
+	int32_t hash, seconds, previous; /* of entry n */
+	int64_t log_off;
+};
+typedef int mqstore_file_index_cb(void *arg, const struct mqstore_file_index *i);
+MQ_API int mqstore_files_index(struct mqstore_files *f, mqstore_file_index_cb *cb, void *arg, struct mq_error *err);
 
 #ifdef __cplusplus
 }

@@ -9,5 +9,7 @@
 int lock_take(const char *path, int *fd, struct mq_error *err);
 /* fd may be -1. */
 void lock_release(int fd);
+/* Does anybody, this process too, hold the lock?  Changes nothing; a missing file is not held. */
+bool lock_held(const char *path);
 
 #endif

@@ -378,7 +378,8 @@ void mqstore_stat(struct mqstore *s, struct mqstore_stat *st)
 	*st = (struct mqstore_stat){
 		.log_min = commitlog_min(&s->log), .log_max = s->log.max, .log_flushed = s->log.flushed,
 		.log_bytes = s->log.max - commitlog_min(&s->log), .index_bytes = s->index ? index_bytes(s->index) : 0,
-		.segments = (int64_t)s->log.run.n, .earliest_ms = -1, .log_disk_used = -1, .queue_disk_used = -1,
+		.segments = (int64_t)s->log.run.n, .earliest_ms = -1,
+		.latest_ms = s->log.last_off >= 0 ? s->log.last_ms : -1, .log_disk_used = -1, .queue_disk_used = -1,
 		.appended = s->appended, .refused = s->refused, .disk_full = s->full || s->no_space, .broken = s->broken,
 		.recovered = s->unclean,
 	};
