@@ -5,7 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
-static const struct command *const tables[] = { topic_commands, group_commands, broker_commands, cluster_commands, message_commands };
+static const struct command *const tables[] = {
+	topic_commands, group_commands, broker_commands, cluster_commands, message_commands,
+	store_find_commands, store_du_commands, store_dump_commands,
+};
 enum { TABLES = sizeof tables / sizeof tables[0] };
 
 static const char head[] =
@@ -19,7 +22,7 @@ static const char head[] =
 	"  -h, --help             this, or of a command: mq-admin COMMAND -h\n"
 	"  -V, --version\n"
 	"\n"
-	"Commands (* also on store:DIR):\n";
+	"Commands (* also on store:DIR, + only there):\n";
 
 static void help(void)
 {
@@ -28,7 +31,7 @@ static void help(void)
 	for (size_t t = 0; t < TABLES; t++)
 		for (const struct command *c = tables[t]; c->name; c++)
 			n += (size_t)snprintf(text + n, sizeof text - n, "  %-18s %c %s\n", c->name,
-				c->where & COMMAND_STORE ? '*' : ' ', c->help);
+				c->where & COMMAND_FILES ? '+' : c->where & COMMAND_STORE ? '*' : ' ', c->help);
 	cli_help(text);
 }
 
@@ -46,9 +49,11 @@ static void help_command(const struct command *c)
 				o->meta ? " " : "",
 			                      o->meta ? o->meta : "");
 	}
-	n += (size_t)snprintf(text + n, sizeof text - n, "\n%s%s.\n\n", c->help, c->where & COMMAND_STORE ? " (also on store:DIR)" : "");
+	const char *where = c->where & COMMAND_FILES ? " (of store:DIR)" : c->where & COMMAND_STORE ? " (also on store:DIR)" : "";
+	n += (size_t)snprintf(text + n, sizeof text - n, "\n%s%s.\n\n", c->help, where);
 	for (const struct command_opt *o = c->opts; o->name; o++)
-		n += (size_t)snprintf(text + n, sizeof text - n, "  -%c, --%-30s %s%s\n", o->letter ? o->letter : ' ', o->name, o->help,
+		n += (size_t)snprintf(text + n, sizeof text - n, "  %c%c%c --%-30s %s%s\n", o->letter ? '-' : ' ',
+		                      o->letter ? o->letter : ' ', o->letter ? ',' : ' ', o->name, o->help,
 		                      o->required ? " (required)" : "");
 	cli_help(text);
 }
@@ -188,16 +193,18 @@ int main(int argc, char **argv)
 	a.addr = addr;
 
 	bool offline = mqclient_addr_kind(addr) == MQCLIENT_STORE;
-	if (offline && !(a.command->where & COMMAND_STORE))
+	if (offline && !(a.command->where & (COMMAND_STORE | COMMAND_FILES)))
 		cli_usage_error("%s needs a running cluster, not %s", a.command->name, addr);
-	if (offline)
+	if (!offline && a.command->where & COMMAND_FILES)
+		cli_usage_error("%s needs the address of a directory, store:DIR, not %s", a.command->name, addr);
+	if (offline && a.command->where & COMMAND_STORE)
 		store_open(&a);
-	else
+	else if (!offline)
 		join(&a, g.trace);
 	int status = a.command->run(&a);
-	if (offline)
+	if (a.store)
 		store_close(&a);
-	else
+	if (a.client)
 		mqclient_free(a.client, 1000);
 	return cli_close_stdout(status);
 }

@@ -8,6 +8,7 @@
 #include "show.h"
 #include <jansson.h>
 #include <mqclient.h>
+#include <mqstore.h>
 
 enum { ADMIN_OPTS_MAX = 24, ADMIN_BROKERS_MAX = 1024 };
 
@@ -77,6 +78,12 @@ int store_topic_status(struct admin *a);
 int store_consumer_progress(struct admin *a);
 int store_query_by_id(struct admin *a);
 int store_query_by_key(struct admin *a);
+/* The files of store:DIR as they are; ends the program on failure. */
+struct mqstore_files *store_files(struct admin *a);
+/* The options of a store in the directory of store:DIR. */
+struct mqstore_opt store_options(struct admin *a);
+/* Bytes as JSON text, or NULL if they are none (binary). */
+json_t *store_json_text(struct mq_str v);
 
 /* ---- Messages (message.c), also for store.c */
 void message_show(struct admin *a, const struct mq_message *m);

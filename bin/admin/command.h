@@ -18,7 +18,8 @@ struct command_opt {
 	const char *help;
 };
 
-enum { COMMAND_CLUSTER = 1, COMMAND_STORE = 2 /* also works on store:DIR */ };
+enum { COMMAND_CLUSTER = 1, COMMAND_STORE = 2 /* also works on store:DIR */,
+       COMMAND_FILES = 4 /* only there, and on the files as they are: no handle is opened */ };
 
 struct command {
 	const char *name;
@@ -30,5 +31,6 @@ struct command {
 
 /* One table a noun, ended by an all-zero row. */
 extern const struct command topic_commands[], group_commands[], broker_commands[], cluster_commands[], message_commands[];
+extern const struct command store_check_commands[], store_du_commands[], store_dump_commands[], store_find_commands[];
 
 #endif

@@ -5,14 +5,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-void store_open(struct admin *a)
+struct mqstore_opt store_options(struct admin *a)
 {
 	struct mqstore_opt opt = { 0 };
-	struct mq_error err;
 	mqstore_defaults(&opt);
 	opt.dir = mqclient_addr_dir(a->addr);
-	opt.read_only = true;
 	opt.adopt_sizes = true;
+	return opt;
+}
+
+void store_open(struct admin *a)
+{
+	struct mqstore_opt opt = store_options(a);
+	struct mq_error err;
+	opt.read_only = true;
 	if (mqstore_open(&a->store, &opt, &err) < 0)
 		cli_fail(&err);
 }
@@ -21,6 +27,23 @@ void store_close(struct admin *a)
 {
 	mqstore_close(a->store, NULL);
 	a->store = NULL;
+}
+
+struct mqstore_files *store_files(struct admin *a)
+{
+	struct mqstore_opt opt = store_options(a);
+	struct mqstore_files *f;
+	struct mq_error err;
+	if (mqstore_files_open(&f, &opt, &err) < 0)
+		cli_fail(&err);
+	return f;
+}
+
+json_t *store_json_text(struct mq_str v)
+{
+	if (v.n && memchr(v.p, 0, v.n))
+		return NULL;
+	return json_stringn(v.p ? v.p : "", v.n);
 }
 
 struct queues {
