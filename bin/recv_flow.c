@@ -1,0 +1,294 @@
+/* recv_flow.c: the way of a message through mq-recv. */
+#include "recv_flow.h"
+#include "cli.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <uthash.h>
+
+/* A queue from which something came. */
+struct recv_queue {
+	UT_hash_handle hh;
+	struct queue_key {
+		const char *broker;   /* the client's text: its address is its name */
+		int64_t id;
+		char topic[256];
+	} key;
+	struct mqclient_queue q;
+	struct recv_flow *flow;
+	struct runner_lane lane;
+	int64_t open;                 /* messages under way */
+	int resume;                   /* entry, -1 = none */
+};
+
+static struct mq_str topic_of(const struct recv_queue *rq)
+{
+	return (struct mq_str){ rq->key.topic, strlen(rq->key.topic) };
+}
+
+static struct recv_queue *find(struct recv_flow *f, struct mq_str topic, const struct mqclient_queue *q, bool make)
+{
+	struct recv_queue *rq = f->last;
+	struct queue_key key = { .broker = q->broker, .id = q->id };
+
+	if (rq && rq->q.id == q->id && rq->q.broker == q->broker && strlen(rq->key.topic) == topic.n &&
+	    memcmp(rq->key.topic, topic.p, topic.n) == 0)
+		return rq;
+	if (topic.n >= sizeof(key.topic))
+		topic.n = sizeof(key.topic) - 1;
+	memcpy(key.topic, topic.p, topic.n);
+	HASH_FIND(hh, f->queues, &key, sizeof(key), rq);
+	if (!rq && make) {
+		rq = calloc(1, sizeof(*rq));
+		if (!rq)
+			cli_die(CLI_SYSTEM, "out of memory");
+		rq->key = key;
+		rq->q = *q;
+		rq->flow = f;
+		rq->resume = recv_resume_find(&f->resume, rq->key.topic, q, true);
+		HASH_ADD(hh, f->queues, key, sizeof(key), rq);
+	}
+	if (rq)
+		f->last = rq;
+	return rq;
+}
+
+/* ---- Arrived ---------------------------------------------------------------------------------------------------------- */
+
+static void settled(struct recv_flow *f, struct recv_queue *rq, int64_t off)
+{
+	f->accepted++;
+	f->last_ms = (int64_t)uv_now(f->loop);
+	rq->open--;
+	if (rq->resume >= 0)
+		recv_resume_set(&f->resume, rq->resume, off + 1);
+	if (f->consumer)
+		mqclient_settle(f->consumer, topic_of(rq), &rq->q, off, true);
+}
+
+static void on_accepted(void *arg, void *queue, int64_t off)
+{
+	settled(arg, queue, off);
+}
+
+static void on_broken(void *arg, int rc)
+{
+	struct recv_flow *f = arg;
+
+	f->broken = rc;
+	recv_flow_stop(f);
+}
+
+static void on_done(void *arg, void *queue, int64_t off, bool ok, const char *why)
+{
+	struct recv_flow *f = arg;
+	struct recv_queue *rq = queue;
+
+	if (ok) {
+		settled(f, rq, off);
+		return;
+	}
+	if (f->command_failed) {
+		cli_warn("-x: %s at %s %s:%d offset %" PRId64, why, rq->key.topic, rq->q.broker, rq->q.id, off);
+		return;
+	}
+	f->command_failed = true;
+	f->why.code = MQ_ECANCELLED;
+	snprintf(f->why.text, sizeof(f->why.text), "-x: %s at %s %s:%d offset %" PRId64 ": stopped, not committed", why,
+	         rq->key.topic, rq->q.broker, rq->q.id, off);
+	recv_flow_stop(f);
+}
+
+/* ---- On the way ------------------------------------------------------------------------------------------------------- */
+
+static void pause_source(struct recv_flow *f, bool on)
+{
+	if (f->paused == on)
+		return;
+	f->paused = on;
+	if (f->consumer)
+		mqclient_pause(f->consumer, on);
+	if (f->store)
+		recv_store_pause(f->store, on);
+}
+
+static bool full(const struct recv_flow *f)
+{
+	return f->run ? runner_full(&f->runner) : sink_full(&f->sink);
+}
+
+static void on_message(void *arg, const struct mq_message *m, struct mq_str body, const struct mqclient_queue *q)
+{
+	struct recv_flow *f = arg;
+	struct recv_queue *rq;
+	struct mq_message shown_m = *m;
+	struct shown s = { .m = &shown_m, .body = body, .broker = q->broker };
+	struct mq_str first;
+
+	if (f->stopped)
+		return;
+	rq = find(f, m->topic, q, true);
+	/* What was sent back to the group shows the topic that it was sent to. */
+	if (m->topic.n > 7 && memcmp(m->topic.p, "%RETRY%", 7) == 0 && (first = mq_prop_get(m->props, "RETRY_TOPIC")).n)
+		shown_m.topic = first;
+	rq->open++;
+	f->taken++;
+	f->last_ms = (int64_t)uv_now(f->loop);
+	if (f->run) {
+		runner_put(&f->runner, &rq->lane, rq, m->queue_off, &s);
+	} else {
+		record_out_write(&f->out, sink_bytes(&f->sink), &s);
+		sink_record(&f->sink, rq, m->queue_off);
+	}
+	if (f->count && f->taken == f->count)
+		recv_flow_stop(f);
+	else if (full(f))
+		pause_source(f, true);
+}
+
+/* The group shared its queues out anew: commands that wait for messages of a queue that is another's now are not started. */
+static void on_assigned(void *arg, struct mq_str topic, const struct mqclient_queue *q, size_t n)
+{
+	struct recv_flow *f = arg;
+	struct recv_queue *rq, *tmp;
+
+	HASH_ITER(hh, f->queues, rq, tmp) {
+		struct mq_str name = topic_of(rq);
+		bool ours = false;
+
+		if (name.n != topic.n || memcmp(name.p, topic.p, topic.n) != 0)
+			continue;
+		for (size_t i = 0; i < n && !ours; i++)
+			ours = q[i].id == rq->q.id && q[i].broker == rq->q.broker;
+		if (!ours)
+			runner_lane_free(&f->runner, &rq->lane);
+	}
+}
+
+static void on_ended(void *arg)
+{
+	struct recv_flow *f = arg;
+
+	f->ended = true;
+}
+
+static int64_t on_start(void *arg, struct mq_str topic, const struct mqclient_queue *q)
+{
+	struct recv_flow *f = arg;
+	char name[256];
+	int entry;
+
+	snprintf(name, sizeof(name), MQ_STR_FMT, MQ_STR_ARG(topic));
+	entry = recv_resume_find(&f->resume, name, q, false);
+	return entry < 0 ? -1 : f->resume.entry[entry].next; /* -1 there, too: not known yet */
+}
+
+static void on_trouble(void *arg, const struct mq_error *err, bool fatal)
+{
+	struct recv_flow *f = arg;
+
+	if (!fatal) {
+		cli_warn("%s", err->text);
+		return;
+	}
+	if (!f->fatal)
+		f->why = *err;
+	f->fatal = true;
+	recv_flow_stop(f);
+}
+
+const struct mqclient_consume_ops recv_flow_ops = {
+	.message = on_message, .assigned = on_assigned, .ended = on_ended, .start_at = on_start, .trouble = on_trouble,
+};
+
+/* ---- Life ------------------------------------------------------------------------------------------------------------- */
+
+int recv_flow_open(struct recv_flow *f, uv_loop_t *loop, const char *command, int jobs)
+{
+	static const struct sink_ops ops = { on_accepted, on_broken };
+
+	f->loop = loop;
+	f->last_ms = (int64_t)uv_now(loop);
+	f->run = command != NULL;
+	if (!command)
+		return sink_open(&f->sink, STDOUT_FILENO, loop, &ops, f);
+	f->runner.jobs = jobs;
+	f->runner.done = on_done;
+	f->runner.arg = f;
+	runner_open(&f->runner, loop, command);
+	return 0;
+}
+
+void recv_flow_turn(struct recv_flow *f)
+{
+	if (!f->run)
+		sink_push(&f->sink);
+	if (f->paused && !f->stopped && !full(f))
+		pause_source(f, false);
+}
+
+void recv_flow_stop(struct recv_flow *f)
+{
+	f->stopped = true;
+	pause_source(f, true);
+}
+
+bool recv_flow_idle(const struct recv_flow *f)
+{
+	return f->run ? runner_idle(&f->runner) : f->broken || sink_idle(&f->sink);
+}
+
+/* A queue of which nothing is under way stands where the source does: also behind what a filter left out. */
+static void note(void *arg, const struct mqclient_progress *p)
+{
+	struct recv_flow *f = arg;
+	struct recv_queue *rq = find(f, p->topic, &p->queue, true);
+
+	if (rq->open == 0 && p->next_off >= 0)
+		recv_resume_set(&f->resume, rq->resume, p->next_off);
+}
+
+void recv_flow_note(struct recv_flow *f)
+{
+	if (!f->resume.path)
+		return;
+	if (f->consumer)
+		mqclient_progress(f->consumer, note, f);
+	if (f->store)
+		recv_store_progress(f->store, note, f);
+}
+
+static void add_lag(void *arg, const struct mqclient_progress *p)
+{
+	int64_t *lag = arg;
+
+	if (p->next_off >= 0 && p->max_off > p->next_off)
+		*lag += p->max_off - p->next_off;
+}
+
+int64_t recv_flow_lag(struct recv_flow *f)
+{
+	int64_t lag = 0;
+
+	if (f->consumer)
+		mqclient_progress(f->consumer, add_lag, &lag);
+	if (f->store)
+		recv_store_progress(f->store, add_lag, &lag);
+	return lag + f->taken - f->accepted;
+}
+
+void recv_flow_free(struct recv_flow *f)
+{
+	struct recv_queue *rq, *tmp;
+
+	HASH_ITER(hh, f->queues, rq, tmp) {
+		runner_lane_free(&f->runner, &rq->lane);
+		HASH_DEL(f->queues, rq);
+		free(rq);
+	}
+	record_out_free(&f->out);
+	recv_resume_free(&f->resume);
+}
