@@ -64,7 +64,7 @@ examples() { # examples PAGE
 		(
 			cd "$page.d"
 			export HOME=$PWD XDG_DATA_HOME=$PWD/share
-			timeout 60 bash -euo pipefail ../"$page.sh" >out 2>err
+			timeout 60 bash -eu ../"$page.sh" >out 2>err
 			status=$?
 			Q=$XDG_DATA_HOME/mq
 			stop_embedded "$Q"
