@@ -2,6 +2,7 @@
 #include "broker.h"
 #include "client_table.h"
 #include "delay.h"
+#include "filter_table.h"
 #include "flush.h"
 #include "group_table.h"
 #include "hold.h"
@@ -50,6 +51,7 @@ static void on_turn(uv_check_t *check)
 	if (!b->topics->file.later)
 		table_file_save(&b->topics->file);
 	table_file_save(&b->groups->file);
+	table_file_save(&b->filters->file);
 	if (b->names)
 		b->opt.names->topics(b->names);
 	register_turn(b->reg);
@@ -368,6 +370,7 @@ static void tear_down(struct broker *b)
 	hold_free(b->hold);
 	client_table_free(b->clients);
 	lock_table_free(b->locks);
+	filter_table_free(b->filters);
 	offset_table_free(b->offsets);
 	group_table_free(b->groups);
 	topic_table_free(b->topics);
@@ -409,7 +412,7 @@ int broker_start(struct broker **out, uv_loop_t *loop, const struct broker_opt *
 	make_send_props(b);
 	if ((rc = make_home(b, e)) < 0 || (rc = find_host(b, e)) < 0 || (rc = open_store(b, e)) < 0 ||
 	    (rc = topic_table_open(&b->topics, b, e)) < 0 || (rc = group_table_open(&b->groups, b, e)) < 0 ||
-	    (rc = offset_table_open(&b->offsets, b, e)) < 0)
+	    (rc = offset_table_open(&b->offsets, b, e)) < 0 || (rc = filter_table_open(&b->filters, b, e)) < 0)
 		goto failed;
 	b->topics->file.saved_cb = topics_saved;
 	b->clients = client_table_new(b);
@@ -489,7 +492,7 @@ static void stop_conns(void *arg)
 
 static void save_tables(struct broker *b)
 {
-	struct table_file *file[] = { &b->topics->file, &b->groups->file, &b->offsets->file };
+	struct table_file *file[] = { &b->topics->file, &b->groups->file, &b->offsets->file, &b->filters->file };
 	struct mq_error e;
 	int rc;
 
@@ -518,7 +521,7 @@ static void stop_tables(void *arg)
 	struct broker *b = arg;
 
 	if (!table_file_idle(&b->topics->file) || !table_file_idle(&b->groups->file) || !table_file_idle(&b->offsets->file) ||
-	    !delay_idle(b->delay)) {
+	    !table_file_idle(&b->filters->file) || !delay_idle(b->delay)) {
 		uv_timer_start(&b->idle_timer, on_tables_timer, 1, 0);
 		return;
 	}

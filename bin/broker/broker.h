@@ -24,6 +24,7 @@
 struct topic_table;
 struct group_table;
 struct offset_table;
+struct filter_table;
 struct client_table;
 struct lock_table;
 struct hold;
@@ -77,6 +78,7 @@ struct broker {
 	struct topic_table *topics;
 	struct group_table *groups;
 	struct offset_table *offsets;
+	struct filter_table *filters;
 	struct client_table *clients;
 	struct lock_table *locks;
 	struct hold *hold;

@@ -153,8 +153,6 @@ int broker_conf_check(struct conf *rows, struct broker_conf *c, struct mq_error 
 		return err_set(e, MQ_EINVAL, "listenPort %d: the fast port, two below, would not be a port", c->listenPort);
 	if (c->timerWheelEnable)
 		log_warn("messages for a given time are not offered yet: timerWheelEnable=true has no effect");
-	if (c->enablePropertyFilter)
-		log_warn("SQL92 filters are not offered yet: enablePropertyFilter=true has no effect");
 	if (c->slaveReadEnable)
 		log_warn("there are no slaves to read from: slaveReadEnable=true has no effect");
 	if (str_bool(str_of(c->aclEnable)))

@@ -64,7 +64,10 @@ enum { ROLE_ASYNC_MASTER, ROLE_SYNC_MASTER, ROLE_SLAVE };
 	K(boolean, notifyConsumerIdsChangedEnable, "true", 0, 0, CONF_RUNTIME, "tell the members when a group changes") \
 	K(i32, channelExpiredTimeout, "120000", 1000, INT32_MAX, CONF_RUNTIME, "ms without heartbeat after which a client is gone") \
 	K(i32, subscriptionExpiredTimeout, "600000", 1000, INT32_MAX, CONF_IGNORED, "subscriptions live as long as their group") \
-	K(boolean, enablePropertyFilter, "false", 0, 0, 0, "SQL92 filters; not offered yet") \
+	K(boolean, enablePropertyFilter, "false", 0, 0, 0, "filter messages by SQL92 expressions") \
+	K(i32, maxErrorRateOfBloomFilter, "20", 1, 99, 0, "percent; sizes the Bloom filter data in consumerFilter.json") \
+	K(i32, expectConsumerNumUseFilter, "32", 1, 1000000, 0, "consumers; the same") \
+	K(i64, filterDataCleanTimeSpan, "86400000", 0, INT64_MAX, CONF_RUNTIME, "ms that the filter of a group that has left is kept there") \
 	K(boolean, useServerSideResetOffset, "true", 0, 0, CONF_RUNTIME, "a reset of offsets is done by the broker alone")
 
 #define BROKER_CONF_PULL(K) \
@@ -140,8 +143,8 @@ enum { ROLE_ASYNC_MASTER, ROLE_SYNC_MASTER, ROLE_SLAVE };
 	X(serverLoadBalancerEnable, "true") X(defaultMessageRequestMode, "PULL") X(defaultPopShareQueueNum, "-1") \
 	X(lockInStrictMode, "false") X(storeReplyMessageEnable, "true") X(popPollingSize, "1024") X(popPollingMapSize, "100000") \
 	X(maxPopPollingSize, "100000") X(enableCalcFilterBitMap, "false") X(enableConsumeQueueExt, "false") \
-	X(bitMapLengthConsumeQueueExt, "64") X(expectConsumerNumUseFilter, "32") X(maxErrorRateOfBloomFilter, "20") \
-	X(filterDataCleanTimeSpan, "86400000") X(filterSupportRetry, "false") X(readOnlyCommitLogStorePaths, "") \
+	X(bitMapLengthConsumeQueueExt, "64") \
+	X(filterSupportRetry, "false") X(readOnlyCommitLogStorePaths, "") \
 	X(storePathEpochFile, "") X(storePathBrokerIdentity, "") X(storePathDLedgerCommitLog, "") \
 	X(mappedFileSizeConsumeQueueExt, "50331648") X(mapperFileSizeBatchConsumeQueue, "13800000") \
 	X(mappedFileSizeTimerLog, "104857600") X(compactionMappedFileSize, "104857600") X(compactionCqMappedFileSize, "10485760") \

@@ -1,6 +1,7 @@
 /* client_table.c: who is connected: members of groups, their subscriptions, and the notices when they change. */
 #include "client_table.h"
 #include "broker.h"
+#include "filter_table.h"
 #include "group_table.h"
 #include <base/clock.h>
 #include <base/err.h>
@@ -61,8 +62,10 @@ static struct client_group *need(struct client_table *t, struct mq_str name, boo
 	return g;
 }
 
-static void drop_sub(struct client_group *g, struct group_sub *s)
+static void drop_sub(struct client_table *t, struct client_group *g, struct group_sub *s)
 {
+	if (s->sub->sql)
+		filter_table_end(t->b->filters, (struct mq_str){ g->name, g->name_n }, str_of(s->sub->topic));
 	HASH_DEL(g->subs, s);
 	sub_put(s->sub);
 	free(s);
@@ -73,7 +76,7 @@ static void drop_group(struct client_table *t, struct client_group *g)
 	struct group_sub *s, *tmp;
 
 	HASH_ITER(hh, g->subs, s, tmp)
-		drop_sub(g, s);
+		drop_sub(t, g, s);
 	sub_put(g->inline_sub);
 	heap_remove(&t->notices, &g->notice);
 	if (g->producer)
@@ -234,7 +237,8 @@ static bool seen(struct client_table *t, struct client_group *g, struct conn *c,
 
 /* The subscriptions of a consumer as its heartbeat tells them.  True if a topic came or went.  An expression that is newer replaces
  * the old one, but is no reason to tell the others. */
-static int subscribe(struct client_group *g, const struct body_consumer *d, bool *topics_changed, struct mq_error *e)
+static int subscribe(struct client_table *t, struct client_group *g, const struct body_consumer *d, bool *topics_changed,
+                     struct mq_error *e)
 {
 	struct group_sub *s, *tmp;
 	int rc;
@@ -255,6 +259,8 @@ static int subscribe(struct client_group *g, const struct body_consumer *d, bool
 			s = mem_alloc(sizeof *s);
 			*topics_changed = true;
 		}
+		if (made->sql || (s->sub && s->sub->sql))
+			filter_table_use(t->b->filters, (struct mq_str){ g->name, g->name_n }, made);
 		sub_put(s->sub);
 		s->sub = made;
 		HASH_ADD_KEYPTR(hh, g->subs, made->topic, strlen(made->topic), s);
@@ -265,7 +271,7 @@ static int subscribe(struct client_group *g, const struct body_consumer *d, bool
 		for (size_t i = 0; i < d->nsubs && !there; i++)
 			there = str_is(d->sub[i].topic, s->sub->topic);
 		if (!there) {
-			drop_sub(g, s);
+			drop_sub(t, g, s);
 			*topics_changed = true;
 		}
 	}
@@ -286,7 +292,7 @@ int client_table_heartbeat(struct client_table *t, struct conn *c, uint8_t langu
 		g->model = d->model;
 		g->from = d->from;
 		joined = seen(t, g, c, h->client_id, language, version);
-		rc = h->without_sub ? 0 : subscribe(g, d, &topics, e);
+		rc = h->without_sub ? 0 : subscribe(t, g, d, &topics, e);
 		if (joined || topics) {
 			*any = true;
 			changed(t, g);

@@ -118,14 +118,17 @@ void handle_check_client(struct req *q)
 		reply(q, RESP_SYSTEM_ERROR, "%s", e.text);
 		return;
 	}
-	if (!sub_is_tag(check.sub.type))
+	if (!sub_is_tag(check.sub.type) && !q->b->conf->enablePropertyFilter)
 		reply(q, RESP_SYSTEM_ERROR, "The broker does not support consumer to filter message by " MQ_STR_FMT,
 		      MQ_STR_ARG(check.sub.type));
 	else if (sub_from_body(&s, &check.sub, &e) < 0)
 		reply(q, RESP_SUBSCRIPTION_PARSE_FAILED, "%s", e.text);
 	else {
+		if (s->why)
+			reply(q, RESP_SUBSCRIPTION_PARSE_FAILED, "%s", s->why);
+		else
+			reply(q, RESP_SUCCESS, NULL);
 		sub_put(s);
-		reply(q, RESP_SUCCESS, NULL);
 	}
 	body_client_check_free(&check);
 }

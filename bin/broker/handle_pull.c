@@ -66,12 +66,17 @@ static bool may_pull(struct req *q, const struct pull_header *h, struct group **
 	return true;
 }
 
+static bool may_filter(struct broker *b, const struct sub *s)
+{
+	return !s->sql || b->conf->enablePropertyFilter;
+}
+
 /* The pull's own subscription.  A reference, or NULL and answered. */
 static struct sub *sub_of_pull(struct req *q, const struct pull_header *h)
 {
 	struct client_group *g = client_table_consumers(q->b->clients, h->consumerGroup);
 	struct sub *s = g ? g->inline_sub : NULL;
-	struct mq_str expr = h->subscription.n ? h->subscription : MQ_STR("*");
+	struct mq_str expr = h->subscription.n || !sub_is_tag(h->expressionType) ? h->subscription : MQ_STR("*");
 	struct mq_error e;
 
 	/* The same again, as from clients that say it in each pull: it is compiled already. */
@@ -79,6 +84,11 @@ static struct sub *sub_of_pull(struct req *q, const struct pull_header *h)
 		return sub_get(s);
 	if (sub_new(&s, h->topic, expr, h->expressionType, h->subVersion, &e) < 0) {
 		reply(q, RESP_SUBSCRIPTION_PARSE_FAILED, "parse the consumer's subscription failed: %s", e.text);
+		return NULL;
+	}
+	if (s->why && may_filter(q->b, s)) {
+		reply(q, RESP_SUBSCRIPTION_PARSE_FAILED, "parse the consumer's subscription failed: %s", s->why);
+		sub_put(s);
 		return NULL;
 	}
 	if (g) {
@@ -125,6 +135,10 @@ static struct sub *sub_of_group(struct req *q, const struct pull_header *h, cons
 		      "', the pull has %lld", (long long)s->version, MQ_STR_ARG(h->topic), (long long)h->subVersion);
 		return NULL;
 	}
+	if (s->why) { /* a filter that is older than the subscription (code 28) cannot be: both are one here */
+		reply(q, RESP_FILTER_DATA_NOT_EXIST, "The broker's consumer filter data is not exist!Your expression may be wrong! %s", s->why);
+		return NULL;
+	}
 	return sub_get(s);
 }
 
@@ -149,7 +163,7 @@ void handle_pull(struct req *q)
 	p.sub = h->sysFlag & PULL_SUBSCRIPTION ? sub_of_pull(q, h) : sub_of_group(q, h, group);
 	if (!p.sub)
 		return;
-	if (p.sub->sql) {
+	if (!may_filter(q->b, p.sub)) {
 		reply(q, RESP_SYSTEM_ERROR, "The broker does not support consumer to filter message by SQL92");
 		goto out;
 	}

@@ -151,7 +151,7 @@ static void on_arrival(void *arg, struct mqstore_queue *q, int64_t queue_off, in
 	if (!hq)
 		return;
 	DL_FOREACH_SAFE(hq->pulls, w, tmp) { /* hq goes with its last pull, and is not looked at after it */
-		if (sub_match(w->p.sub, code))
+		if (sub_match(w->p.sub, code) && sub_match_props(w->p.sub, props))
 			set_ready(h, w);
 		else if (w->p.off == queue_off)
 			w->p.off++;

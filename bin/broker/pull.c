@@ -7,6 +7,7 @@
 #include "flush.h"
 #include "group_table.h"
 #include "offset_table.h"
+#include <codec/message.h>
 
 /* How an entry of the queue is judged. */
 struct look {
@@ -18,8 +19,12 @@ static bool wanted(void *arg, int64_t code, const struct mq_str *record)
 {
 	struct look *l = arg;
 
-	if (record)
-		return true;
+	if (record) {
+		struct mq_message m;
+		bool blank;
+
+		return !l->sub->program || (message_peek(record->p, record->n, &m, &blank) > 0 && sub_match_props(l->sub, m.props));
+	}
 	return l->left-- > 0 && sub_match(l->sub, code);
 }
 
@@ -99,7 +104,7 @@ bool pull_try(struct req *q, const struct pull *p)
 			return false;
 		look.left = visible - p->off;
 	}
-	if (!p->sub->tags.all || look.left != INT64_MAX)
+	if (!p->sub->tags.all || p->sub->program || look.left != INT64_MAX)
 		opt.filter = wanted;
 	rc = mqstore_get(b->store, queue, p->off, &opt, &r);
 	if (rc < 0) {

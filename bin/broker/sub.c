@@ -10,6 +10,18 @@ bool sub_is_tag(struct mq_str type)
 	return type.n == 0 || str_is(type, "TAG");
 }
 
+static void compile(struct sub *s, struct mq_str expr, struct mq_str type)
+{
+	struct mq_error e = { 0 };
+
+	s->tags.all = true;
+	if (!str_is(type, "SQL92"))
+		err_set(&e, MQ_EINVAL, "expressionType '" MQ_STR_FMT "': TAG or SQL92 would be right", MQ_STR_ARG(type));
+	else if (sql_compile(&s->program, expr, &e) == 0)
+		return;
+	s->why = mem_strdup(e.text);
+}
+
 int sub_new(struct sub **out, struct mq_str topic, struct mq_str expr, struct mq_str type, int64_t version, struct mq_error *e)
 {
 	struct sub *s = mem_alloc(sizeof *s);
@@ -20,7 +32,7 @@ int sub_new(struct sub **out, struct mq_str topic, struct mq_str expr, struct mq
 	s->version = version;
 	s->sql = !sub_is_tag(type);
 	if (s->sql)
-		s->tags.all = true;
+		compile(s, expr, type);
 	else
 		rc = tag_parse(expr, &s->tags, e);
 	if (rc < 0) {
@@ -28,7 +40,7 @@ int sub_new(struct sub **out, struct mq_str topic, struct mq_str expr, struct mq
 		return rc;
 	}
 	s->topic = str_dup(topic);
-	s->expr = expr.n ? str_dup(expr) : mem_strdup("*");
+	s->expr = expr.n || s->sql ? str_dup(expr) : mem_strdup("*");
 	*out = s;
 	return 0;
 }
@@ -77,6 +89,8 @@ void sub_put(struct sub *s)
 	if (!s || --s->refs > 0)
 		return;
 	tag_free(&s->tags);
+	sql_free(s->program);
+	free(s->why);
 	free(s->topic);
 	free(s->expr);
 	free(s);

@@ -1,6 +1,7 @@
 /* upkeep.c: timers that keep the store and the tables in order. */
 #include "upkeep.h"
 #include "broker.h"
+#include "filter_table.h"
 #include "group_table.h"
 #include "hold.h"
 #include "lock_table.h"
@@ -68,6 +69,7 @@ static void on_save(uv_timer_t *timer)
 	/* These are saved when they change; here again if that failed. */
 	table_file_save(&u->b->topics->file);
 	table_file_save(&u->b->groups->file);
+	table_file_save(&u->b->filters->file);
 	uv_timer_start(&u->save, on_save, u->b->conf->flushConsumerOffsetInterval, 0);
 }
 

@@ -1,0 +1,45 @@
+/* filter_table.h: which group filters which topic by SQL92: config/consumerFilter.json.
+ *
+ * For the file alone, as the peer has it: what filters is the program in struct sub.  A filter that nobody uses is kept as dead for
+ * filterDataCleanTimeSpan: the peer takes it up again when its consumer comes back. */
+#ifndef BROKER_FILTER_TABLE_H
+#define BROKER_FILTER_TABLE_H
+
+#include "bloom.h"
+#include "hash.h"
+#include "sub.h"
+#include "table_file.h"
+
+/* Of one group on one topic.  Times are wall ms. */
+struct filter {
+	UT_hash_handle hh;                      /* by group */
+	char *group, *expr;
+	int64_t version, born_ms;
+	int64_t dead_ms;                        /* 0: in use */
+	int32_t bit[BLOOM_HASHES_MAX];
+};
+
+struct filter_topic {
+	UT_hash_handle hh;                      /* by name */
+	struct filter *filters;                 /* uthash; never empty */
+	char *name;
+};
+
+struct filter_table {
+	struct broker *b;
+	struct filter_topic *topics;            /* uthash */
+	struct bloom bloom;
+	struct table_file file;
+};
+
+int filter_table_open(struct filter_table **t, struct broker *b, struct mq_error *e);
+void filter_table_free(struct filter_table *t);
+
+/* The group subscribes so from now on; a TAG expression ends the filter that it had. */
+void filter_table_use(struct filter_table *t, struct mq_str group, const struct sub *s);
+/* It does not subscribe to the topic any more. */
+void filter_table_end(struct filter_table *t, struct mq_str group, struct mq_str topic);
+/* NULL: none. */
+const struct filter *filter_table_find(const struct filter_table *t, struct mq_str group, struct mq_str topic);
+
+#endif
