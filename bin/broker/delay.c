@@ -21,6 +21,7 @@ enum {
 	RETRY_MS = 100,         /* after a copy that could not be stored, doubled up to ... */
 	RETRY_MAX_MS = 2000,
 	FLUSHED_MS = 100,       /* between looks whether what was delivered is on the disk */
+	WALK_MAX = 256 << 20,   /* bytes of log that are looked at when the file has no note of the peer's last save */
 	LEVELS = MQSTORE_DELAY_LEVELS_MAX,
 };
 
@@ -50,6 +51,7 @@ struct delay {
 	int64_t steps;          /* deliveries since the last new version */
 	bool marked;
 	int64_t mark_end;       /* end of the log at the mark */
+	int64_t saved_end;      /* the same, for the file; -1: not known */
 	bool stopped;
 	char trouble[200];      /* why deliveries fail, as last said in the log */
 };
@@ -293,6 +295,8 @@ static void write_offsets(struct delay *d, struct buf *out, bool saved)
 		json_put_i64(&j, saved ? l->saved : l->off);
 	}
 	json_close(&j, '}');
+	if (saved && d->saved_end >= 0)
+		json_member_i64(&j, "logOffset", d->saved_end);
 	json_close(&j, '}');
 	buf_char(out, '\n');
 }
@@ -333,10 +337,12 @@ static bool take_mark(struct delay *d)
 		return false;
 	d->marked = false;
 	for (struct level *l = d->level; l < d->level + LEVELS; l++) {
-		any = any || (l->mark >= 0 && l->mark != l->saved);
-		if (l->mark >= 0)
-			l->saved = l->mark;
+		if (l->mark < 0)
+			continue;
+		any = any || l->mark != l->saved || (l->mark < mqstore_queue_max(l->queue) && d->mark_end != d->saved_end);
+		l->saved = l->mark;
 	}
+	d->saved_end = d->mark_end;
 	if (any)
 		table_file_changed(&d->file);
 	return true;
@@ -385,6 +391,57 @@ static void correct(struct delay *d, struct level *l)
 			 d->levels, (long long)(max - l->off), level_number(d, l));
 }
 
+/* Is m a copy, delivered, of the entry at l->off? */
+static bool is_copy(struct delay *d, const struct level *l, const struct mq_message *m, struct mq_str uniq_key)
+{
+	struct mqstore_entry e;
+	struct mq_message was;
+	struct mq_str record;
+	int32_t queue_id;
+
+	return mqstore_entry(l->queue, l->off, &e) == 0 && mqstore_at(d->b->store, e.log_off, &record) == 0 &&
+	       mq_message_decode(record.p, record.n, false, &was) > 0 && was.log_off < m->log_off && was.born_ms == m->born_ms &&
+	       was.body_crc == m->body_crc && was.body.n == m->body.n && was.reconsume_times == m->reconsume_times &&
+	       str_eq(mq_prop_get(was.props, PROP_UNIQ_KEY), uniq_key) && str_eq(mq_prop_get(was.props, PROP_REAL_TOPIC), m->topic) &&
+	       str_i32(mq_prop_get(was.props, PROP_REAL_QID), &queue_id) == 0 && queue_id == m->queue_id;
+}
+
+static int see_delivered(void *arg, int64_t log_off, struct mq_str record)
+{
+	struct delay *d = arg;
+	struct property_scan s;
+	struct mq_message m;
+	struct level *l;
+
+	if (mq_message_decode(record.p, record.n, false, &m) <= 0 || str_is(m.topic, TOPIC_SCHEDULE))
+		return 0;
+	property_scan(m.props, &s);
+	if (s.delay_level < 1 || s.delay_level > LEVELS)
+		return 0;
+	l = &d->level[s.delay_level - 1];
+	if (l->queue && l->off < mqstore_queue_max(l->queue) && is_copy(d, l, &m, s.uniq_key)) {
+		l->off++;
+		d->b->metrics.delayed_found++;
+	}
+	return 0;
+}
+
+/* After a kill: what the log holds behind the last save, and behind the first message that is due, may be deliveries. */
+static int find_delivered(struct delay *d, struct mq_error *e)
+{
+	int64_t from = INT64_MAX, end = mqstore_log_max(d->b->store);
+	struct mqstore_entry entry;
+
+	for (struct level *l = d->level; l < d->level + LEVELS; l++)
+		if (l->queue && mqstore_entry(l->queue, l->off, &entry) == 0 && entry.tags_code <= clock_now_ms() && entry.log_off < from)
+			from = entry.log_off;
+	if (from < d->saved_end)
+		from = d->saved_end;
+	if (from >= end || (d->saved_end < 0 && end - from > WALK_MAX))
+		return 0;
+	return mqstore_walk(d->b->store, from, see_delivered, d, e);
+}
+
 static void load(struct delay *d, const json_t *json)
 {
 	const json_t *table = json_object_at(json, "offsetTable");
@@ -393,6 +450,7 @@ static void load(struct delay *d, const json_t *json)
 	int32_t n;
 
 	body_version_get(json_object_at(json, "dataVersion"), &d->version);
+	d->saved_end = json_i64(json, "logOffset", -1);
 	json_object_foreach((json_t *)table, key, off) {
 		if (str_i32(str_of(key), &n) < 0 || n < 1 || n > LEVELS || !json_is_integer(off) || json_integer_value(off) < 0) {
 			log_warn("delayOffset.json: level '%s' left out: not a level from 1 to %d with its offset", key, LEVELS);
@@ -411,6 +469,7 @@ int delay_open(struct delay **out, struct broker *b, struct mq_error *e)
 
 	*out = NULL;
 	d->b = b;
+	d->saved_end = -1;
 	d->armed = INT64_MAX;
 	d->levels = mqstore_delay_levels(b->store, &ms);
 	for (int i = 0; i < LEVELS; i++)
@@ -429,6 +488,12 @@ int delay_open(struct delay **out, struct broker *b, struct mq_error *e)
 		d->level[i].queue = mqstore_queue(b->store, MQ_STR(TOPIC_SCHEDULE), i, false);
 		if (d->level[i].queue)
 			correct(d, &d->level[i]);
+	}
+	rc = find_delivered(d, e);
+	if (rc < 0) {
+		table_file_close(&d->file);
+		free(d);
+		return rc;
 	}
 	uv_timer_init(b->loop, &d->timer);
 	uv_timer_init(b->loop, &d->save_timer);

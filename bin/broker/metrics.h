@@ -22,6 +22,7 @@
 	M(locks_refused, "queues that another member had locked") \
 	M(delayed_in, "messages of these that wait for their delay level") \
 	M(delayed_out, "delayed messages delivered") \
+	M(delayed_found, "deliveries found in the log at the start, after a stop that was not clean") \
 	M(delayed_retries, "deliveries of delayed messages that failed and are tried again") \
 	M(delayed_lost, "delayed messages that could not be delivered ever") \
 	M(pull_requests, "requests to pull") \
