@@ -14,6 +14,10 @@ enum { BLANK_BYTES = 8, RECORD_MIN = 91 };
 /* Consume queue entry: i64 log offset | i32 record size | i64 tags code.  Filler before a queue's first entry: 0 | 0x7FFFFFFF | 0 */
 enum { CQ_ENTRY = 20, CQ_FILLER_SIZE = 0x7fffffff };
 
+/* Batch consume queue entry: i64 log offset | i32 record size | i64 tags code | i64 store time | i64 number of its first message |
+ * i16 messages | i32 compacted offset (-1) | i32 reserved */
+enum { BATCH_CQ_ENTRY = 46 };
+
 /* Index file: header, slots (i32 each), entries.
  * header: i64 beginTimestamp | i64 endTimestamp | i64 beginPhyOffset | i64 endPhyOffset | i32 used slots | i32 index count
  * entry:  i32 key hash | i64 log offset | i32 seconds since beginTimestamp | i32 previous entry of the chain */

@@ -58,17 +58,20 @@ static void parts_of(const struct mqstore_record *r, struct message_parts *m)
 	m->store_host = r->store_host;
 }
 
-static int64_t measure(struct mqstore *s, const struct message_parts *m, bool again, struct mq_error *err)
+static int64_t measure(struct mqstore *s, const struct mqstore_record *r, const struct message_parts *m, struct mq_error *err)
 {
 	int64_t size = message_size(m);
 	size_t props = m->props[0].n + m->props[1].n + m->props[2].n;
 
-	if (!again && m->body.n > (size_t)s->opt.max_body_bytes)
+	if (r->queue->topic->batch)
+		return err_set(err, MQ_EUNSUPPORTED, "topic '%s' has batch consume queues (queue.type=BatchCQ): they are only read here",
+			       r->queue->topic->name);
+	if (!r->again && m->body.n > (size_t)s->opt.max_body_bytes)
 		return err_set(err, MQ_ETOOBIG, "body of %zu bytes is larger than %d (maxMessageSize)", m->body.n,
 			       (int)s->opt.max_body_bytes);
 	if (size < 0)
 		return err_set(err, MQ_ETOOBIG, "properties of %zu bytes are larger than %d", props, MQ_PROPS_MAX);
-	if (!again && size > (int64_t)s->opt.max_body_bytes + RECORD_BEYOND_BODY)
+	if (!r->again && size > (int64_t)s->opt.max_body_bytes + RECORD_BEYOND_BODY)
 		return err_set(err, MQ_ETOOBIG, "message of %lld bytes is larger than %lld (maxMessageSize and 64 KiB)", (long long)size,
 			       (long long)s->opt.max_body_bytes + RECORD_BEYOND_BODY);
 	return size;
@@ -175,7 +178,7 @@ int mqstore_append(struct mqstore *s, const struct mqstore_record *r, size_t n, 
 		int64_t size;
 
 		parts_of(&r[i], &m);
-		size = measure(s, &m, r[i].again, err);
+		size = measure(s, &r[i], &m, err);
 		if (unlikely(size < 0))
 			return refuse(s, n, (int)size);
 		total += size;

@@ -1,10 +1,9 @@
 /* cqueue.c: one consume queue: its end, its entries, its buffer.  What is done to files is in cqueue_file.c, what changes a queue
  * other than by its next entry in cqueue_fix.c. */
-#include "cqueue.h"
+#include "bqueue.h"
 #include "../base/log.h"
 #include "../base/mem.h"
 #include "../base/sys.h"
-#include "cqueues.h"
 #include "segment.h"
 
 #include <errno.h>
@@ -26,6 +25,7 @@ void cqueue_free(struct mqstore_queue *q)
 {
 	cqueues_unmap(q);
 	cqueue_drop_buf(q);
+	bqueue_free(q);
 	free(q);
 }
 

@@ -25,6 +25,7 @@
 #include <mqstore.h>
 #include <sys/queue.h>
 
+struct bqueue;
 struct cqueues;
 struct topic;
 
@@ -57,6 +58,7 @@ struct mqstore_queue {
 		bool used;      /* since the last sweep */
 	} map;
 	TAILQ_ENTRY(mqstore_queue) to_flush;
+	struct bqueue *batch;   /* of a topic with batch consume queues: everything is in there, nothing in the fields above */
 };
 
 /* Find first, pos, log_end.  Entries at or beyond `all->log_end_at_open` are cut (written queues: also in the files). */

@@ -41,14 +41,15 @@ static int make_dirs(const struct mqstore_queue *q)
 }
 
 /* A descriptor of the file at `start`, which has its full length from the beginning. */
-static int open_file(const struct mqstore_queue *q, int64_t start)
+static int open_file(const struct mqstore_queue *q, int64_t start, bool *made)
 {
 	char path[SEGMENT_PATH];
 	int fd, rc;
 
 	cqueue_path(q, start, path);
 	fd = sys.open(path, O_RDWR, 0);
-	if (fd != -ENOENT)
+	*made = fd == -ENOENT;
+	if (!*made)
 		return fd;
 	fd = sys.open(path, O_RDWR | O_CREAT, 0644);
 	if (fd == -ENOENT) {
@@ -73,12 +74,17 @@ int cqueue_write(const struct mqstore_queue *q, int64_t from, int64_t to, const 
 
 	while (from < to && rc == 0) {
 		int64_t start = from / fb * fb, end = to < start + fb ? to : start + fb;
-		int fd = open_file(q, start);
+		char path[SEGMENT_PATH];
+		bool made;
+		int fd = open_file(q, start, &made);
 
 		if (fd < 0)
 			return full_or(fd);
 		rc = sys_write_all(fd, p, (size_t)(end - from), from - start);
 		sys.close(fd);
+		/* A file without entries would look as if they were lost. */
+		if (rc < 0 && made)
+			sys.unlink(cqueue_path(q, start, path));
 		p += end - from;
 		from = end;
 	}

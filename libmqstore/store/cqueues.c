@@ -113,11 +113,10 @@ static struct topic *topic_add(struct cqueues *c, struct mq_str name)
 	return t;
 }
 
-struct topic *cqueues_note_topic(struct cqueues *c, struct mq_str name)
+/* A name that comes from the log becomes that of a directory: it shall be one, and no way out. */
+static bool is_file_name(struct mq_str s)
 {
-	struct topic *t = cqueues_topic(c, name);
-
-	return t ? t : topic_add(c, name);
+	return s.n > 0 && s.n <= 255 && !memchr(s.p, '/', s.n) && !memchr(s.p, '\0', s.n) && !str_is(s, ".") && !str_is(s, "..");
 }
 
 /* Place of id in the sorted array, or where it would go. */
@@ -160,11 +159,13 @@ static struct mqstore_queue *queue_add(struct cqueues *c, struct topic *t, int32
 
 struct mqstore_queue *cqueues_get(struct cqueues *c, struct mq_str name, int32_t id, bool create)
 {
-	struct topic *t = id < 0 ? NULL : create ? cqueues_note_topic(c, name) : cqueues_topic(c, name);
+	struct topic *t = id < 0 ? NULL : cqueues_topic(c, name);
 	int32_t at;
 
-	if (!t)
+	if (!t && (!create || id < 0 || !is_file_name(name)))
 		return NULL;
+	if (!t)
+		t = topic_add(c, name);
 	at = place_of(t, id);
 	if (at < t->count && t->v[at]->id == id)
 		return t->v[at];
@@ -243,16 +244,16 @@ static int check_size(struct cqueues *c, const char *dir, bool adopt, bool *done
 	return rc;
 }
 
-static int scan(struct cqueues *c, bool adopt, bool checked, struct mq_error *err)
+static int scan(struct cqueues *c, const char *root, bool batch, bool adopt, bool checked, struct mq_error *err)
 {
 	char **topics, **ids, dir[SEGMENT_PATH];
 	size_t n, m;
-	int rc = sys_list(c->dir, &topics, &n);
+	int rc = sys_list(root, &topics, &n);
 
 	if (rc < 0)
-		return rc == -ENOENT ? 0 : err_sys(err, rc, "list '%s'", c->dir);
+		return rc == -ENOENT ? 0 : err_sys(err, rc, "list '%s'", root);
 	for (size_t i = 0; i < n && rc == 0; i++) {
-		snprintf(dir, sizeof(dir), "%s/%s", c->dir, topics[i]);
+		snprintf(dir, sizeof(dir), "%s/%s", root, topics[i]);
 		rc = sys_list(dir, &ids, &m);
 		if (rc == -ENOTDIR || rc == -ENOENT) {
 			rc = 0;
@@ -270,7 +271,8 @@ static int scan(struct cqueues *c, bool adopt, bool checked, struct mq_error *er
 				continue;
 			q = cqueues_get(c, str_of(topics[i]), id, true);
 			q->made = true;
-			if (!checked)
+			q->topic->batch |= batch;
+			if (!checked && !batch)
 				rc = check_size(c, cqueue_dir(q, dir), adopt, &checked, err);
 		}
 		free(ids);
@@ -279,7 +281,7 @@ static int scan(struct cqueues *c, bool adopt, bool checked, struct mq_error *er
 	return rc;
 }
 
-int cqueues_open(struct cqueues *c, const char *dir, int64_t file_bytes, bool write, bool adopt, int32_t max_maps,
+int cqueues_open(struct cqueues *c, const char *root, int64_t file_bytes, bool write, bool adopt, int32_t max_maps,
 		 const struct commitlog *log, struct mq_error *err)
 {
 	int rc;
@@ -287,14 +289,17 @@ int cqueues_open(struct cqueues *c, const char *dir, int64_t file_bytes, bool wr
 	memset(c, 0, sizeof(*c));
 	TAILQ_INIT(&c->dirty);
 	c->log = log;
-	c->dir = mem_strdup(dir);
+	c->dir = mem_printf("%s/consumequeue", root);
+	c->batch_dir = mem_printf("%s/batchconsumequeue", root);
 	c->file_bytes = file_bytes;
 	c->write = write;
 	c->log_end_at_open = INT64_MAX;
 	c->buf_max = BUFFERS_MAX;
 	c->maps_max = maps_bound(max_maps);
 	c->maps = mem_alloc((c->maps_max + 1) * sizeof(*c->maps));
-	rc = scan(c, adopt, false, err);
+	rc = scan(c, c->dir, false, adopt, false, err);
+	if (rc == 0)
+		rc = scan(c, c->batch_dir, true, false, true, err);
 	if (rc < 0)
 		cqueues_close(c);
 	return rc;
@@ -308,7 +313,7 @@ static int forget_files(void *arg, struct mqstore_queue *q)
 
 static int reset_gone(void *arg, struct mqstore_queue *q)
 {
-	if (!q->made && q->loaded && !q->buf)
+	if (!q->made && q->loaded && !q->buf && !q->topic->batch)
 		cqueue_reset(q);
 	return 0;
 }
@@ -318,7 +323,9 @@ int cqueues_refresh(struct cqueues *c)
 	int rc;
 
 	cqueues_each(c, forget_files, NULL);
-	rc = scan(c, false, true, NULL);
+	rc = scan(c, c->dir, false, false, true, NULL);
+	if (rc == 0)
+		rc = scan(c, c->batch_dir, true, false, true, NULL);
 	cqueues_each(c, reset_gone, NULL);
 	return rc;
 }
@@ -337,5 +344,6 @@ void cqueues_close(struct cqueues *c)
 	}
 	free(c->maps);
 	free(c->dir);
+	free(c->batch_dir);
 	memset(c, 0, sizeof(*c));
 }

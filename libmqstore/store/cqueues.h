@@ -12,7 +12,7 @@ struct topic {
 	int32_t index_hash;     /* index_topic_hash() */
 	bool schedule;          /* SCHEDULE_TOPIC_XXXX: tags code = due time */
 	bool lmq;               /* %LMQ%...: entries point to records of other topics */
-	bool batch;             /* has a batch consume queue instead (queue.type=BatchCQ): not ours to feed */
+	bool batch;             /* has batch consume queues (bqueue.h) instead */
 	struct mqstore_queue **v; /* by id */
 	int32_t count, cap;
 	UT_hash_handle hh;
@@ -22,7 +22,7 @@ TAILQ_HEAD(cqueue_list, mqstore_queue);
 
 struct cqueues {
 	const struct commitlog *log; /* its start decides what can still be read */
-	char *dir;              /* ROOT/consumequeue */
+	char *dir, *batch_dir;  /* ROOT/consumequeue, ROOT/batchconsumequeue */
 	int64_t file_bytes;
 	bool write;
 	bool any_lmq;           /* a %LMQ% topic was seen */
@@ -41,8 +41,8 @@ struct cqueues {
 	void *rebuild_arg;
 };
 
-/* Read the names of topics and queues.  The file size is checked on the first file found; with adopt it is taken from it. */
-int cqueues_open(struct cqueues *c, const char *dir, int64_t file_bytes, bool write, bool adopt, int32_t max_maps,
+/* Read the names of topics and queues in ROOT/consumequeue and ROOT/batchconsumequeue.  The file size is checked on the first file found; with adopt it is taken from it. */
+int cqueues_open(struct cqueues *c, const char *root, int64_t file_bytes, bool write, bool adopt, int32_t max_maps,
 		 const struct commitlog *log, struct mq_error *err);
 void cqueues_close(struct cqueues *c);
 /* Read-only: queues made since. */
@@ -50,8 +50,6 @@ int cqueues_refresh(struct cqueues *c);
 
 struct mqstore_queue *cqueues_get(struct cqueues *c, struct mq_str topic, int32_t id, bool create);
 struct topic *cqueues_topic(struct cqueues *c, struct mq_str name);
-/* The same; made if it is new. */
-struct topic *cqueues_note_topic(struct cqueues *c, struct mq_str name);
 int cqueues_each(struct cqueues *c, mqstore_queue_cb *cb, void *arg);
 /* Take q out of the table (its memory is the caller's from then on). */
 void cqueues_forget(struct cqueues *c, struct mqstore_queue *q);

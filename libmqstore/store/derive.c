@@ -7,6 +7,7 @@
 #include "../codec/message.h"
 #include "../codec/property.h"
 #include "../codec/tag.h"
+#include "bqueue.h"
 #include "scan.h"
 
 #define LOG_MODULE "store"
@@ -61,23 +62,21 @@ static int light_queues(struct mqstore *s, const struct mq_message *m, struct mq
 
 int derive_again(struct mqstore *s, const struct mq_message *m, struct mqstore_queue *only, bool fill)
 {
-	struct mqstore_queue *q = only && !only->topic->lmq ? cqueues_get(&s->queues, m->topic, m->queue_id, false) :
-							      cqueues_get(&s->queues, m->topic, m->queue_id, true);
-	bool mine = q && (!only || only == q) && !q->topic->batch && !(m->sys_flag & MQ_SYS_INNER_BATCH) &&
-		    derive_listed(m->sys_flag);
+	struct mqstore_queue *q = cqueues_get(&s->queues, m->topic, m->queue_id, !only || only->topic->lmq);
+	bool mine = q && (!only || only == q) && derive_listed(m->sys_flag), batch = q && q->topic->batch;
 	struct property_scan props;
 	int64_t tags;
 	int rc = 0;
 
-	/* The usual case after a stop: it is there. */
-	if (mine && q->loaded && m->log_off + m->size <= q->log_end)
+	/* The usual case after a stop: it is there.  compat: a batch inside of one record has a place in batch queues only. */
+	if (mine && !batch && ((q->loaded && m->log_off + m->size <= q->log_end) || (m->sys_flag & MQ_SYS_INNER_BATCH)))
 		mine = false;
 	if (!mine && !s->queues.any_lmq)
 		return 0;
 	property_scan(m->props, &props);
 	tags = q ? derive_tags_code(s, q->topic, props.tags, props.delay_level, m->store_ms) : tag_code(props.tags);
 	if (mine)
-		rc = cqueue_derive(q, m->queue_off, m->log_off, m->size, tags, fill);
+		rc = batch ? bqueue_derive(q, m, tags) : cqueue_derive(q, m->queue_off, m->log_off, m->size, tags, fill);
 	if (rc >= 0 && rc != CQUEUE_GAP && s->queues.any_lmq)
 		rc = light_queues(s, m, only, tags, fill);
 	return rc == 1 ? 0 : rc;

@@ -6,6 +6,7 @@
 #include "../codec/message.h"
 #include "../codec/property.h"
 #include "../codec/tag.h"
+#include "bqueue.h"
 #include "scan.h"
 #include "store.h"
 
@@ -88,7 +89,7 @@ static bool is_copy(struct mqstore_queue *q, int64_t off, const struct mqstore_e
 	return behind && be64(behind) == (uint64_t)e->log_off;
 }
 
-/* Take or leave one entry. */
+/* Take or leave one entry.  q is NULL for a batch queue, which has no copies. */
 static void consider(struct reading *r, struct mqstore_queue *q, int64_t off, const struct mqstore_entry *e, const uint8_t *behind)
 {
 	struct mqstore_result *res = r->res;
@@ -113,7 +114,7 @@ static void consider(struct reading *r, struct mqstore_queue *q, int64_t off, co
 		}
 		return;
 	}
-	if (is_copy(q, off, e, behind, p))
+	if (q && is_copy(q, off, e, behind, p))
 		return;
 	record = (struct mq_str){ (const char *)p, (size_t)e->size };
 	if (filter && tags < INT32_MIN) {
@@ -155,6 +156,24 @@ static void read_entries(struct reading *r, struct mqstore_queue *q, int64_t off
 	}
 }
 
+/* A record counts as the messages it holds. */
+static void read_batches(struct reading *r, struct mqstore_queue *q, int64_t off)
+{
+	int64_t counted = 0;
+
+	r->res->status = MQSTORE_NO_MATCHED_MESSAGE;
+	for (int64_t i = bqueue_find(q, off); i < q->batch->n; i++) {
+		const struct bentry *b = &q->batch->v[i];
+		struct mqstore_entry e = { b->log_off, b->size, b->tags_code };
+
+		if (full(r, &e) || (r->res->n && counted >= r->opt->max_messages))
+			break;
+		r->res->next_off = b->base + b->count;
+		consider(r, NULL, b->base, &e, NULL);
+		counted += b->count;
+	}
+}
+
 int mqstore_get(struct mqstore *s, struct mqstore_queue *q, int64_t off, const struct mqstore_get_opt *opt,
 		struct mqstore_result *res)
 {
@@ -186,6 +205,8 @@ int mqstore_get(struct mqstore *s, struct mqstore_queue *q, int64_t off, const s
 	} else if (off > res->max_off) {
 		res->status = MQSTORE_OFFSET_OVERFLOW_BADLY;
 		res->next_off = res->max_off;
+	} else if (q->topic->batch) {
+		read_batches(&r, q, off);
 	} else if (!(p = cqueue_entries(q, off, &n))) {
 		rc = n == -ENOENT || n == MQ_EMISMATCH ? 0 : (int)n;
 		res->status = MQSTORE_OFFSET_FOUND_NULL;
@@ -210,9 +231,17 @@ int mqstore_at(struct mqstore *s, int64_t log_off, struct mq_str *record)
 
 int mqstore_entry(struct mqstore_queue *q, int64_t off, struct mqstore_entry *e)
 {
+	const uint8_t *p;
 	int64_t n;
-	const uint8_t *p = cqueue_entries(q, off, &n);
 
+	if (q->topic->batch) {
+		n = bqueue_find(q, off);
+		if (!q->batch || n >= q->batch->n || off < q->batch->v[n].base)
+			return MQ_ENOTFOUND;
+		*e = (struct mqstore_entry){ q->batch->v[n].log_off, q->batch->v[n].size, q->batch->v[n].tags_code };
+		return 0;
+	}
+	p = cqueue_entries(q, off, &n);
 	if (!p)
 		return MQ_ENOTFOUND;
 	cqueue_read(p, e);

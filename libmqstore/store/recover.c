@@ -12,8 +12,10 @@
 #include "../base/err.h"
 #include "../base/log.h"
 #include "../base/mem.h"
+#include "../base/sys.h"
 #include "../codec/layout.h"
 #include "../codec/message.h"
+#include "bqueue.h"
 #include "derive.h"
 #include "scan.h"
 
@@ -188,6 +190,8 @@ static int cut_queue(void *arg, struct mqstore_queue *q)
 
 	if (!q->loaded && !c->load)
 		return 0;
+	if (q->topic->batch)
+		return bqueue_cut(q, c->end);
 	rc = cqueue_ready(q);
 	if (rc == 0 && q->log_end > c->end)
 		rc = cqueue_cut(q, c->end);
@@ -200,7 +204,7 @@ static int mend_queue(void *arg, struct mqstore_queue *q)
 	struct mqstore *s = arg;
 	int rc = 0;
 
-	for (int i = 0; i < s->damage_n && rc == 0; i++) {
+	for (int i = 0; i < s->damage_n && rc == 0 && !q->topic->batch; i++) {
 		const struct damage *d = &s->damage[i];
 		int64_t lo, hi, max = cqueue_max(q);
 
@@ -250,13 +254,13 @@ static int fit_queues(struct mqstore *s, struct walk *w, bool load, struct mq_er
 static int drop_queues(struct mqstore *s, struct mq_error *err)
 {
 	struct topic *t, *next;
-	int rc = 0;
+	int rc = s->opt.read_only ? 0 : sys_remove_tree(s->queues.batch_dir);
 
 	HASH_ITER(hh, s->queues.topics, t, next)
 		while (t->count > 0 && rc == 0) {
 			struct mqstore_queue *q = t->v[t->count - 1];
 
-			if (!s->opt.read_only)
+			if (!s->opt.read_only && !q->topic->batch)
 				rc = cqueue_remove(q);
 			cqueues_forget(&s->queues, q);
 			cqueue_free(q);

@@ -7,6 +7,7 @@
 #include "../base/log.h"
 #include "../base/str.h"
 #include "../base/sys.h"
+#include "bqueue.h"
 #include "flush.h"
 
 #include <inttypes.h>
@@ -149,7 +150,9 @@ static int trim_queue(void *arg, struct mqstore_queue *q)
 		return 0;
 	if (t->left-- == 0)
 		return 1;
-	if (cqueue_trim(q, t->log_min) >= 0)
+	if (q->topic->batch)
+		bqueue_trim(q, t->log_min);
+	if (q->topic->batch || cqueue_trim(q, t->log_min) >= 0)
 		q->trimmed_for = t->log_min;
 	return 0;
 }
@@ -210,7 +213,7 @@ static int clean_queue(void *arg, struct mqstore_queue *q)
 	int64_t n;
 	int rc;
 
-	if (system_topic(q->topic) || cqueue_ready(q) < 0 || q->pos == 0)
+	if (system_topic(q->topic) || q->topic->batch || cqueue_ready(q) < 0 || q->pos == 0)
 		return 0;
 	p = cqueue_entries(q, q->pos / CQ_ENTRY - 1, &n);
 	if (p)

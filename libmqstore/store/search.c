@@ -4,6 +4,7 @@
 #include "../codec/layout.h"
 #include "../codec/message.h"
 #include "../codec/property.h"
+#include "bqueue.h"
 #include "scan.h"
 #include "store.h"
 
@@ -64,21 +65,45 @@ static int64_t first_since(struct mqstore *s, struct mqstore_queue *q, int64_t l
 	return lo;
 }
 
+/* The same in a batch queue, whose entries know their times. */
+static int64_t batch_since(struct mqstore_queue *q, int64_t ms)
+{
+	int64_t lo = 0, hi;
+
+	if (bqueue_ready(q) < 0)
+		return 0;
+	for (hi = q->batch->n; lo < hi;) {
+		int64_t mid = lo + (hi - lo) / 2;
+
+		if (q->batch->v[mid].store_ms >= ms)
+			hi = mid;
+		else
+			lo = mid + 1;
+	}
+	return lo < q->batch->n ? q->batch->v[lo].base : bqueue_max(q);
+}
+
 int64_t mqstore_search_time(struct mqstore *s, struct mqstore_queue *q, int64_t ms, bool upper)
 {
-	int64_t min = mqstore_queue_min(q), max = mqstore_queue_max(q), at;
+	int64_t min = mqstore_queue_min(q), max = mqstore_queue_max(q), at = max;
 
+	if (!upper || ms < INT64_MAX)
+		at = q->topic->batch ? batch_since(q, ms + upper) : first_since(s, q, min, max, ms + upper);
 	if (!upper)
-		return first_since(s, q, min, max, ms);
-	at = ms == INT64_MAX ? max : first_since(s, q, min, max, ms + 1);
+		return at > min ? at : min;
 	return at > min ? at - 1 : min;
 }
 
 int64_t mqstore_time_at(struct mqstore *s, struct mqstore_queue *q, int64_t off)
 {
 	int64_t n, gone;
-	const uint8_t *p = cqueue_entries(q, off, &n);
+	const uint8_t *p;
 
+	if (q->topic->batch) {
+		n = bqueue_find(q, off);
+		return q->batch && n < q->batch->n && off >= q->batch->v[n].base ? q->batch->v[n].store_ms : -1;
+	}
+	p = cqueue_entries(q, off, &n);
 	return p ? time_of(s, p, &gone) : -1;
 }
 

@@ -5,7 +5,7 @@
 #include "../base/str.h"
 #include "../base/sys.h"
 #include "../codec/layout.h"
-#include "cqueues.h"
+#include "bqueue.h"
 #include "derive.h"
 #include "flush.h"
 #include "lock.h"
@@ -103,21 +103,6 @@ static int mark_open(struct mqstore *s, struct mq_error *err)
 	return 0;
 }
 
-/* Topics with a batch consume queue are not listed in consume queues. */
-static int note_batch_topics(struct mqstore *s)
-{
-	char dir[SEGMENT_PATH], **names;
-	size_t n;
-	int rc = sys_list(inside(s, "batchconsumequeue", dir), &names, &n);
-
-	if (rc < 0)
-		return rc == -ENOENT ? 0 : rc;
-	for (size_t i = 0; i < n; i++)
-		cqueues_note_topic(&s->queues, str_of(names[i]))->batch = true;
-	free(names);
-	return 0;
-}
-
 static int load(struct mqstore *s, const struct mqstore_opt *o, struct mq_error *err)
 {
 	char path[SEGMENT_PATH];
@@ -129,12 +114,8 @@ static int load(struct mqstore *s, const struct mqstore_opt *o, struct mq_error 
 	rc = segments_open(&s->log.run, s->log_dir, o->log_segment_bytes, write, o->adopt_sizes, err);
 	if (rc < 0)
 		return rc;
-	rc = cqueues_open(&s->queues, s->queue_dir, (o->queue_segment_bytes + CQ_ENTRY - 1) / CQ_ENTRY * CQ_ENTRY, write, o->adopt_sizes,
-			  o->max_maps, &s->log, err);
-	if (rc < 0)
-		return rc;
-	rc = note_batch_topics(s);
-	return rc < 0 ? err_sys(err, rc, "list '%s/batchconsumequeue'", s->dir) : 0;
+	return cqueues_open(&s->queues, s->dir, (o->queue_segment_bytes + CQ_ENTRY - 1) / CQ_ENTRY * CQ_ENTRY, write, o->adopt_sizes,
+			    o->max_maps, &s->log, err);
 }
 
 static int open_index(struct mqstore *s, const struct mqstore_opt *o, struct mq_error *err)
@@ -304,12 +285,14 @@ int64_t mqstore_queue_min(const struct mqstore_queue *q)
 {
 	struct mqstore_queue *w = (struct mqstore_queue *)(uintptr_t)q;
 
-	return cqueue_min(w, commitlog_min(w->all->log));
+	return (w->topic->batch ? bqueue_min : cqueue_min)(w, commitlog_min(w->all->log));
 }
 
 int64_t mqstore_queue_max(const struct mqstore_queue *q)
 {
-	return cqueue_max((struct mqstore_queue *)(uintptr_t)q);
+	struct mqstore_queue *w = (struct mqstore_queue *)(uintptr_t)q;
+
+	return q->topic->batch ? bqueue_max(w) : cqueue_max(w);
 }
 
 int mqstore_delay_levels(const struct mqstore *s, const int64_t **ms)
@@ -363,9 +346,12 @@ static int add_queue(void *arg, struct mqstore_queue *q)
 {
 	struct mqstore_stat *st = arg;
 
-	cqueue_ready(q);
+	if (q->topic->batch)
+		bqueue_ready(q);
+	else
+		cqueue_ready(q);
 	st->queues += exists(q);
-	st->queue_bytes += cqueue_bytes(q);
+	st->queue_bytes += q->topic->batch ? bqueue_bytes(q) : cqueue_bytes(q);
 	return 0;
 }
 

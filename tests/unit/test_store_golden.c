@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "codec/batch.h"
 
 #include <jansson.h>
 #include <setjmp.h>
@@ -74,6 +75,40 @@ static void check_props(const struct mq_message *m, json_t *want)
 	}
 }
 
+static bool is_batch(const char *topic)
+{
+	return strcmp(topic, "FeatBcq") == 0;
+}
+
+/* A message inside of a batch that is one record: the record comes, and its body holds the message. */
+static void check_member(struct mqstore *s, struct mqstore_queue *q, json_t *want)
+{
+	struct mqstore_get_opt o = { .max_messages = 1, .max_bytes = 1 };
+	struct mqstore_result *res = mem_alloc(sizeof(*res));
+	int64_t off = number(want, "queueOffset"), base;
+	struct batch_item item;
+	struct mq_message m;
+	size_t pos = 0;
+
+	assert_int_equal(mqstore_get(s, q, off, &o, res), 0);
+	assert_int_equal(res->status, MQSTORE_FOUND);
+	assert_true(mq_message_decode(res->record[0].p, res->record[0].n, true, &m) > 0);
+	assert_int_equal(m.log_off, number(want, "commitLogOffset"));
+	base = m.queue_off;
+	assert_true(base <= off && off < res->next_off);
+	if (!(m.sys_flag & MQ_SYS_INNER_BATCH)) {
+		assert_int_equal(base, off);
+		check_body(s, &m, want);
+	} else {
+		for (int64_t i = base; i <= off; i++)
+			assert_int_equal(batch_next(m.body, &pos, &item), 1);
+		m.body = item.body;
+		m.sys_flag = 0;
+		check_body(s, &m, want);
+	}
+	free(res);
+}
+
 static void check_message(struct mqstore *s, json_t *want)
 {
 	const char *topic = text(want, "topic");
@@ -84,7 +119,8 @@ static void check_message(struct mqstore *s, json_t *want)
 	char host[MQ_HOST_TEXT];
 	struct mq_message m;
 
-	if (json_object_get(want, "view")) {
+	if (is_batch(topic)) {
+		check_member(s, q, want);
 		free(res);
 		return;
 	}
@@ -92,8 +128,15 @@ static void check_message(struct mqstore *s, json_t *want)
 	assert_int_equal(mqstore_get(s, q, number(want, "queueOffset"), &o, res), 0);
 	if (res->status != MQSTORE_FOUND)
 		fail_msg("%s/%d offset %lld: %s", topic, id, (long long)number(want, "queueOffset"), mqstore_status_name(res->status));
-	assert_int_equal(mq_message_decode(res->record[0].p, res->record[0].n, true, &m), number(want, "storeSize"));
+	assert_true(mq_message_decode(res->record[0].p, res->record[0].n, true, &m) > 0);
+	assert_int_equal(m.size, number(want, "storeSize"));
 	assert_true(str_is(m.topic, topic));
+	/* Of a compaction topic the client saw the copies in another log. */
+	if (json_object_get(want, "view")) {
+		check_body(s, &m, want);
+		free(res);
+		return;
+	}
 	assert_int_equal(m.log_off, number(want, "commitLogOffset"));
 	assert_int_equal(m.queue_off, number(want, "queueOffset"));
 	assert_int_equal(m.flag, number(want, "flag"));
@@ -113,12 +156,6 @@ static void check_message(struct mqstore *s, json_t *want)
 
 /* ---- One store ------------------------------------------------------------------------------------------------------- */
 
-/* Topics whose queues are kept elsewhere (batch consume queues), or answered from elsewhere (compaction). */
-static bool ordinary(const char *topic)
-{
-	return strcmp(topic, "FeatBcq") != 0 && strcmp(topic, "FeatCompact") != 0;
-}
-
 static void check_queues(struct mqstore *s, json_t *m)
 {
 	json_t *q;
@@ -128,12 +165,11 @@ static void check_queues(struct mqstore *s, json_t *m)
 		const char *topic = text(q, "topic");
 		int id = (int)number(q, "queueId");
 
-		if (!ordinary(topic))
-			continue;
 		if (kit_max(s, topic, id) != number(q, "maxOffset") || kit_min(s, topic, id) != number(q, "minOffset"))
 			fail_msg("%s/%d: min %lld max %lld, expected %lld %lld", topic, id, (long long)kit_min(s, topic, id),
 				 (long long)kit_max(s, topic, id), (long long)number(q, "minOffset"), (long long)number(q, "maxOffset"));
-		assert_int_equal(kit_count(s, topic, id, number(q, "minOffset"), NULL), number(q, "pulled"));
+		if (!is_batch(topic))
+			assert_int_equal(kit_count(s, topic, id, number(q, "minOffset"), NULL), number(q, "pulled"));
 	}
 }
 
@@ -172,9 +208,10 @@ static void check_times(struct mqstore *s, json_t *m)
 		int id = (int)number(t, "queueId");
 		int64_t got;
 
-		if (!ordinary(topic))
-			continue;
 		got = mqstore_search_time(s, mqstore_queue(s, str_of(topic), id, false), number(t, "timestamp"), false);
+		/* compat: the peer finds the last batch once more when nothing is so new; we find the end, as in any queue. */
+		if (is_batch(topic) && got == kit_max(s, topic, id))
+			continue;
 		if (got != number(t, "offset"))
 			fail_msg("search %s/%d at %lld: %lld, expected %lld", topic, id, (long long)number(t, "timestamp"), (long long)got,
 				 (long long)number(t, "offset"));
@@ -315,6 +352,34 @@ static void entries_made_again_are_the_bytes_that_java_wrote(void **state)
 	json_decref(m);
 }
 
+static void a_batch_queue_that_lost_its_newest_entry(void **state)
+{
+	json_t *m = unpack(HERE, "features");
+	const char *dir = kit_path("%s/store/batchconsumequeue", HERE);
+	struct mqstore_place place;
+	struct mqstore_record r;
+	struct mq_error err;
+	struct mqstore *s;
+	uint64_t sum;
+
+	sum = kit_sum(dir);
+	kit_zero(kit_path("%s/FeatBcq/0/%020d", dir, 0), 46, 46);
+	kit_touch(kit_path("%s/store/abort", HERE));
+	assert_false(sum == kit_sum(dir));
+	s = open_store(HERE, true, true);
+	check_all(s, m, true);
+	kit_close(s);
+	s = open_store(HERE, false, true);
+	check_all(s, m, true);
+	/* The peer's own bytes. */
+	assert_true(sum == kit_sum(dir));
+	r = kit_record(kit_queue(s, "FeatBcq", 0), "x");
+	assert_int_equal(mqstore_append(s, &r, 1, &place, &err), MQ_EUNSUPPORTED);
+	assert_non_null(strstr(err.text, "FeatBcq"));
+	kit_close(s);
+	json_decref(m);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, tempdir_make, tempdir_remove)
@@ -328,6 +393,7 @@ int main(void)
 		TEST(a_store_whose_last_record_is_torn),
 		TEST(queues_are_made_again_when_all_their_files_are_lost),
 		TEST(entries_made_again_are_the_bytes_that_java_wrote),
+		TEST(a_batch_queue_that_lost_its_newest_entry),
 	};
 
 	if (sodium_init() < 0)
