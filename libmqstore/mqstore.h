@@ -9,13 +9,16 @@
  *     only after a flush that covers it (mqstore_flush_*).  A power cut before that may lose it; it never leaves half of it.
  *   - After a flush has failed the store takes no more writes until it is opened again (MQ_EBROKEN): the kernel may have
  *     dropped the dirty pages, and trying again would only look like success.
+ *   - Queue entries gather in memory and reach their files when there are many, or with mqstore_flush_begin(all).  A process
+ *     that is killed loses none of them: whoever opens the store next, this library or the Java broker, reads them from the log.
  *   - One process writes.  A second mqstore_open() for writing gets MQ_EBUSY.  Read-only opens change not one byte, need no
  *     lock, and may run beside a writer (ours or the Java broker); they see what was there when opened, and more after
  *     mqstore_refresh().
  *
  * Threads: a handle belongs to one thread.  Only mqstore_flush_run() may be called from another.
  * Pointers into the store (records) are good until the caller returns to its event loop, or until the next call of
- * mqstore_trim(), mqstore_refresh(), mqstore_close() on the handle: nothing else unmaps.
+ * mqstore_trim(), mqstore_refresh(), mqstore_tend(), mqstore_close() on the handle; also not beyond some thousand other
+ * segments looked at, which only a walk over a log of tiny segments does.
  * Functions return 0 or a negative code (mq.h); `err`, where there is one, may be NULL. */
 #ifndef MQSTORE_H
 #define MQSTORE_H
@@ -55,15 +58,18 @@ struct mqstore_opt {
 	bool clean_forcibly;          /* [cleanFileForciblyEnable] true */
 	const char *delay_levels;     /* [messageDelayLevel] "1s 5s 10s ..."; the due time in SCHEDULE_TOPIC_XXXX entries */
 	int32_t memory_ratio;         /* [accessMessageInMemoryMaxRatio] 40 %: part of the RAM that the newest messages may fill */
-	int32_t max_maps;             /* mapped consume queue files at once; 0 = a bound that fits the machine */
+	int32_t max_maps;             /* consume queue files mapped at once for reading; 0 = a bound that fits the machine */
 };
 
 MQ_API void mqstore_defaults(struct mqstore_opt *opt);
 
-/* Open, recover, lock.  A missing directory is made (not when read_only).  After a clean stop this reads the tail only; after
- * a crash it walks the log from the last checkpoint, cuts the first torn record and what follows, and repairs queues and
- * index from the log.  On failure *s is NULL and err says which file and what to do; nothing needs closing.
- * Returns 0, MQ_EBUSY, MQ_EMISMATCH, MQ_ECORRUPT, MQ_ENOTFOUND (read_only and no store there), or -errno. */
+/* Lock, open, recover.  A missing directory is made (not when read_only).  After a clean stop this reads the tail only; after
+ * a crash it walks the log from the last checkpoint, cuts the torn tail, and repairs queues and index from the log.  A damaged
+ * record or a missing segment in the middle costs what was in it and nothing behind it: it is logged, readers are led over it,
+ * and its numbers are not given again.  Read-only handles do all this in memory.
+ * On failure *s is NULL and err says which file and what to do; nothing needs closing.
+ * Returns 0, MQ_EBUSY, MQ_EMISMATCH, MQ_ECORRUPT, MQ_EINVAL or MQ_EUNSUPPORTED (an option), MQ_ENOTFOUND (read_only and no store
+ * there), or -errno. */
 MQ_API int mqstore_open(struct mqstore **s, const struct mqstore_opt *opt, struct mq_error *err);
 
 /* Flush everything, write the checkpoint, remove `abort`, unlock, free.  If a flush fails `abort` stays, so that the next
@@ -126,8 +132,9 @@ struct mqstore_place {
 
 /* Append `n` records as one: all in one segment, consecutive offsets per queue, or none.  `place` has room for n.
  * Derives queue entries and index, and calls the arrival callback, before it returns.
- * Returns 0, MQ_ETOOBIG (body, properties or the whole; err names size and limit), MQ_EFULL, MQ_EREADONLY, MQ_EBROKEN, or
- * -errno.  A refused record uses up no offset. */
+ * Returns 0, MQ_ETOOBIG (body, properties or the whole; err names size and limit), MQ_EFULL, MQ_EREADONLY, MQ_EBROKEN,
+ * MQ_EUNSUPPORTED (a topic with batch consume queues, which are only read), or -errno.  A refused record uses up no offset.
+ * After MQ_EFULL try again whenever you like: it works as soon as there is room. */
 MQ_API int mqstore_append(struct mqstore *s, const struct mqstore_record *r, size_t n, struct mqstore_place *place,
                           struct mq_error *err);
 
@@ -142,10 +149,11 @@ MQ_API int64_t mqstore_log_min(const struct mqstore *s);
 MQ_API int64_t mqstore_log_max(const struct mqstore *s);
 MQ_API int64_t mqstore_flushed(const struct mqstore *s);     /* the log is on the disk up to here */
 
-/* Group commit off the loop, in three steps.  begin (owner thread): take note of what is dirty; returns 0, or
- * MQ_ENOTFOUND if there is nothing to do.  run (any thread, no lock needed, may block for long).  end (owner thread):
+/* Group commit off the loop, in three steps.  begin (owner thread): take note of what is dirty; returns 0, MQ_ENOTFOUND if
+ * there is nothing to do, or MQ_EBROKEN.  run (any thread, no lock needed, may block for long).  end (owner thread):
  * mqstore_flushed() moves; returns 0 or the failure, after which the store is MQ_EBROKEN.  One job at a time; the caller
- * owns `job` from begin to end.  With `all` queues, index and checkpoint too, else the log alone. */
+ * owns `job` from begin to end.  With `all` queues, index and checkpoint too, else the log alone; of very many dirty queues
+ * each job takes a part, those first that have waited longest.  Call with `all` every second or so. */
 struct mqstore_flush {
 	void *impl;
 };
@@ -153,7 +161,7 @@ MQ_API int mqstore_flush_begin(struct mqstore *s, bool all, struct mqstore_flush
 MQ_API void mqstore_flush_run(struct mqstore_flush *job);
 MQ_API int mqstore_flush_end(struct mqstore *s, struct mqstore_flush *job, struct mq_error *err);
 
-/* All three, here and now. */
+/* All three, here and now, until nothing is dirty.  MQ_EFULL: the log is on the disk, but queue entries wait for room. */
 MQ_API int mqstore_flush(struct mqstore *s, struct mq_error *err);
 
 /* Work that is better done ahead or behind: make the next segment, write the index, reserve disk space.  Call when idle and
@@ -197,7 +205,8 @@ struct mqstore_result {
 };
 
 /* Read from queue offset `off` on, with the statuses and limits of reference/store.md 11.  q may be NULL (unknown queue).
- * Never blocks but for a page that is not in memory.  Always returns 0 or -errno. */
+ * next_off is where to go on: behind the last record, over what was filtered out, damaged or deleted.
+ * Never blocks but for a page that is not in memory.  Returns 0, or -errno if files cannot be mapped. */
 MQ_API int mqstore_get(struct mqstore *s, struct mqstore_queue *q, int64_t off, const struct mqstore_get_opt *opt,
                        struct mqstore_result *res);
 
@@ -224,7 +233,8 @@ MQ_API int64_t mqstore_time_at(struct mqstore *s, struct mqstore_queue *q, int64
 MQ_API int mqstore_query(struct mqstore *s, struct mq_str topic, struct mq_str key, int max, int64_t begin_ms,
                          int64_t end_ms, int64_t *log_off, int64_t *last_ms, int64_t *last_off);
 
-/* Walk the log from `off` (0 = start), record by record.  Stops at the end, or when cb returns non-zero. */
+/* Walk the log from `off` (0 = start), record by record; the record is good until cb returns.  Stops at the end, or when cb
+ * returns non-zero, which is returned.  Damaged or missing parts are logged and stepped over. */
 typedef int mqstore_walk_cb(void *arg, int64_t log_off, struct mq_str record);
 MQ_API int mqstore_walk(struct mqstore *s, int64_t off, mqstore_walk_cb *cb, void *arg, struct mq_error *err);
 
@@ -238,14 +248,16 @@ MQ_API int mqstore_trim(struct mqstore *s, int64_t now_ms, bool force, struct mq
  * of it is not looked at.  They are felt with the next mqstore_trim(). */
 MQ_API void mqstore_retention(struct mqstore *s, const struct mqstore_opt *opt);
 
-/* Remove consume queues whose last entry lies below the log's start (not those of system topics). */
+/* Remove consume queues whose last entry lies below the log's start (not those of system topics).  Their handles stay good,
+ * as of queues that have never held a message. */
 MQ_API int mqstore_clean_queues(struct mqstore *s, struct mq_error *err);
 
 /* ---- Looking at ------------------------------------------------------------------------------------------------------ */
 
 struct mqstore_stat {
 	int64_t log_min, log_max, log_flushed;
-	int64_t log_bytes, queue_bytes, index_bytes;
+	int64_t log_bytes;            /* log_max - log_min */
+	int64_t queue_bytes, index_bytes; /* of the files */
 	int64_t queues, segments;
 	int64_t earliest_ms;          /* store time of the first record, -1 if none */
 	int64_t latest_ms;            /* of the last one, -1 if none */
@@ -255,6 +267,7 @@ struct mqstore_stat {
 	bool disk_full, broken, recovered; /* recovered: the last stop was not clean */
 	char why_not_writable[300];   /* path, used, free, limit and the key to change; "" if writable */
 };
+/* The first call looks at every queue, which takes a while if there are very many. */
 MQ_API void mqstore_stat(struct mqstore *s, struct mqstore_stat *st);
 
 /* ---- Files as they are ----------------------------------------------------------------------------------------------- */

@@ -40,6 +40,10 @@ static int roll(struct commitlog *log, struct mq_error *err)
 		put_be32(p + 4, RECORD_MAGIC_BLANK);
 		log->max = start;
 	}
+	/* Where is written, reading ahead would only fill the memory with zeros; behind, readers go on and on. */
+	if (old)
+		segment_expect(old->p, old->size, false);
+	segment_expect(next->p, next->size, true);
 	log->tail = next;
 	log->room = start + next->reserved;
 	return 0;
@@ -97,6 +101,7 @@ int commitlog_cut(struct commitlog *log, int64_t end, struct mq_error *err)
 	if (!segments_bytes(&log->run, g))
 		return err_set(err, -5, "cannot map '%s/%020lld'", log->run.dir, (long long)g->start);
 	log->tail = g;
+	segment_expect(g->p, g->size, true);
 	g->reserved = end - g->start;
 	log->room = end;
 	log->run.keep = end;

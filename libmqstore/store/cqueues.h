@@ -41,7 +41,8 @@ struct cqueues {
 	void *rebuild_arg;
 };
 
-/* Read the names of topics and queues in ROOT/consumequeue and ROOT/batchconsumequeue.  The file size is checked on the first file found; with adopt it is taken from it. */
+/* Read the names of topics and queues in ROOT/consumequeue and ROOT/batchconsumequeue.  The file size of the former is checked on
+ * the first file found; with adopt it is taken from it. */
 int cqueues_open(struct cqueues *c, const char *root, int64_t file_bytes, bool write, bool adopt, int32_t max_maps,
 		 const struct commitlog *log, struct mq_error *err);
 void cqueues_close(struct cqueues *c);
