@@ -13,7 +13,7 @@
 #define LOG_MODULE "client"
 
 enum {
-	SCAN_MS = 10000,                /* how often members without heartbeat are looked for */
+	SCAN_MS = 10000,                /* how often, at least, members without heartbeat are looked for */
 	GROUP_SUBS_MAX = 10000,         /* topics of one group: bounds what a client can make us hold */
 };
 
@@ -360,6 +360,8 @@ static void scan(struct client_table *t, struct client_group *all, struct buf *l
 	}
 }
 
+static void plan_scan(struct client_table *t);
+
 static void on_scan(uv_timer_t *timer)
 {
 	struct client_table *t = timer->data;
@@ -377,6 +379,15 @@ static void on_scan(uv_timer_t *timer)
 		conn_unref(c);
 	}
 	buf_free(&left);
+	plan_scan(t);
+}
+
+/* Often enough for a short channelExpiredTimeout too. */
+static void plan_scan(struct client_table *t)
+{
+	int32_t ms = t->b->conf->channelExpiredTimeout / 4;
+
+	uv_timer_start(&t->scan_timer, on_scan, ms < SCAN_MS ? ms : SCAN_MS, 0);
 }
 
 /* ---- Life -------------------------------------------------------------------------------------------------------------- */
@@ -389,7 +400,7 @@ struct client_table *client_table_new(struct broker *b)
 	uv_timer_init(b->loop, &t->notice_timer);
 	uv_timer_init(b->loop, &t->scan_timer);
 	t->notice_timer.data = t->scan_timer.data = t;
-	uv_timer_start(&t->scan_timer, on_scan, SCAN_MS, SCAN_MS);
+	plan_scan(t);
 	return t;
 }
 

@@ -5,6 +5,7 @@
 #include <base/log.h>
 #include <base/mem.h>
 #include <base/str.h>
+#include <base/sys.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -297,6 +298,27 @@ static void load(struct offset_table *t, const json_t *json)
 	}
 }
 
+/* A peer with enableLmq keeps the offsets in another file, of the same shape and more.  NULL: it is not there, or no good. */
+static json_t *other_file(struct offset_table *t)
+{
+	char *path = mem_printf("%s/config/lmqConsumerOffset.json", t->b->conf->storePathRootDir);
+	struct mq_error e;
+	json_t *json = NULL;
+	char *p;
+	size_t n;
+
+	if (sys_read_file(path, JSON_TEXT_MAX, &p, &n) == 0) {
+		json = json_parse((struct mq_str){ p, n }, &e);
+		if (json)
+			log_info("offsets are taken from '%s'", path);
+		else
+			log_warn("'%s': %s; groups begin anew", path, e.text);
+		free(p);
+	}
+	free(path);
+	return json;
+}
+
 int offset_table_open(struct offset_table **out, struct broker *b, struct mq_error *e)
 {
 	struct offset_table *t = mem_alloc(sizeof *t);
@@ -311,6 +333,8 @@ int offset_table_open(struct offset_table **out, struct broker *b, struct mq_err
 		return rc;
 	}
 	t->file.later = true; /* upkeep saves it every flushConsumerOffsetInterval */
+	if (!json && (json = other_file(t)))
+		table_file_changed(&t->file);
 	if (json) {
 		load(t, json);
 		json_decref(json);

@@ -182,10 +182,25 @@ static const struct conn_ops kit_ops = { .request = on_request, .closed = on_clo
 struct conn *broker_kit_dial(struct broker_kit *k, bool vip)
 {
 	char addr[64];
+
+	snprintf(addr, sizeof addr, "127.0.0.1:%d", broker_port(k->b) - (vip ? 2 : 0));
+	return broker_kit_dial_to(k, addr);
+}
+
+void broker_kit_set(struct broker_kit *k, const char *key, const char *value)
+{
+	int32_t perm = k->conf.brokerPermission;
+	struct mq_error e;
+
+	assert_int_equal(conf_set(k->rows, str_of(key), str_of(value), &e), 0);
+	broker_conf_changed(k->b, perm);
+}
+
+struct conn *broker_kit_dial_to(struct broker_kit *k, const char *addr)
+{
 	struct mq_error e;
 	struct conn *c;
 
-	snprintf(addr, sizeof addr, "127.0.0.1:%d", broker_port(k->b) - (vip ? 2 : 0));
 	c = conn_dial(&k->loop, addr, 3000, &kit_ops, k, &e);
 	assert_non_null(c);
 	k->open++;

@@ -29,6 +29,9 @@ const char *broker_kit_dir(struct broker_kit *k);
 
 /* A connection; vip: to the fast port. */
 struct conn *broker_kit_dial(struct broker_kit *k, bool vip);
+struct conn *broker_kit_dial_to(struct broker_kit *k, const char *addr);
+/* Change one key while it runs, as a request does. */
+void broker_kit_set(struct broker_kit *k, const char *key, const char *value);
 void broker_kit_hang_up(struct broker_kit *k, struct conn *c);
 /* Requests that the broker sent us over any connection, so far. */
 int broker_kit_called(struct broker_kit *k, int32_t code);

@@ -181,6 +181,27 @@ static void many_short_lives_leave_empty_tables(void **state)
 	assert_int_equal(f->b->metrics.conns_closed, 300);
 }
 
+/* A client that hangs without closing its connection: the others get its queues. */
+static void members_without_heartbeat_expire(void **state)
+{
+	static const char *const props[] = { "channelExpiredTimeout=1000", NULL };
+	struct fixture f = { .k = broker_kit_start(props) };
+	struct conn *dead;
+
+	f.b = broker_kit_broker(f.k);
+	f.c = broker_kit_dial(f.k, false);
+	dead = broker_kit_dial(f.k, false);
+	kit_heartbeat(f.k, dead, "dead", "g", "T", "*");
+	for (int i = 0; i < 4; i++) {
+		kit_heartbeat(f.k, f.c, "alive", "g", "T", "*");
+		broker_kit_run(f.k, 400);
+	}
+	assert_string_equal(members(&f, "g"), "{\"consumerIdList\":[\"alive\"]}");
+	assert_int_equal(f.b->metrics.clients_expired, 1);
+	assert_int_equal(f.b->metrics.conns_expired_closed, 1);
+	broker_kit_stop(f.k);
+}
+
 /* ---- Offsets --------------------------------------------------------------------------------------------------------------- */
 
 static void commit(struct fixture *f, const char *topic, int queue, const char *off, int code)
@@ -298,6 +319,7 @@ int main(void)
 		T(a_changed_expression_is_taken_and_not_told),
 		T(a_storm_of_joins_makes_few_notices),
 		T(many_short_lives_leave_empty_tables),
+		cmocka_unit_test(members_without_heartbeat_expire),
 		T(a_new_group_begins_at_0_on_a_young_topic),
 		T(offsets_that_cannot_be_are_ignored),
 		T(a_pull_carries_progress_along),
