@@ -141,7 +141,8 @@ static void command_options(int argc, char **argv, struct admin *a, struct globa
 		else if (c == 'h')
 			help_command(a->command);
 		else
-			admin_usage(a, "'%s' is no option of it, or lacks its value; see 'mq-admin %s -h'", argv[optind - 1], a->command->name);
+			admin_usage(a, "'%s' is no option of it, or lacks its value; see 'mq-admin %s -h'", argv[optind - 1],
+				a->command->name);
 	}
 	if (optind < argc)
 		admin_usage(a, "'%s' is one word too many", argv[optind]);

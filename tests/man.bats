@@ -47,10 +47,10 @@ examples() { # examples PAGE
 	[ -z "$bad" ] || { echo "$bad"; false; }
 }
 
-@test "each command of mq-admin is in its page, and the page names no other" {
+@test "each command of mq-admin is in its page" {
 	mq-admin --help | sed -nE 's/^  ([a-zA-Z]+) +[* ] .*/\1/p' | sort >commands
 	[ -s commands ]
-	sed -nE 's/^(\.It )?\.?(It )?(Xo)?.*Cm ([a-z][a-zA-Z]+[A-Z][a-zA-Z]*).*/\4/p' "$src/man/mq-admin.1" | sort -u >page
+	grep -oE '^(\.It )?(\.)?Cm [a-zA-Z]+' "$src/man/mq-admin.1" | sed 's/.* //' | sort -u >page
 	run comm -23 commands page
 	assert_output ""
 }

@@ -67,7 +67,7 @@ enum { ROLE_ASYNC_MASTER, ROLE_SYNC_MASTER, ROLE_SLAVE };
 	K(boolean, enablePropertyFilter, "false", 0, 0, 0, "filter messages by SQL92 expressions") \
 	K(i32, maxErrorRateOfBloomFilter, "20", 1, 99, 0, "percent; sizes the Bloom filter data in consumerFilter.json") \
 	K(i32, expectConsumerNumUseFilter, "32", 1, 1000000, 0, "consumers; the same") \
-	K(i64, filterDataCleanTimeSpan, "86400000", 0, INT64_MAX, CONF_RUNTIME, "ms that the filter of a group that has left is kept there") \
+	K(i64, filterDataCleanTimeSpan, "86400000", 0, INT64_MAX, CONF_RUNTIME, "ms to keep the filter of a group that has left") \
 	K(boolean, useServerSideResetOffset, "true", 0, 0, CONF_RUNTIME, "a reset of offsets is done by the broker alone")
 
 #define BROKER_CONF_PULL(K) \

@@ -5,7 +5,8 @@
  * looked at; one timer is set for the earliest of all levels.  How far each level has come is config/delayOffset.json, saved
  * every flushDelayOffsetInterval and at the stop.  What the file says was delivered is on the disk, so a power cut loses nothing.
  * What was delivered since the last save is found in the log at the start, from the log offset on that the file notes beside the
- * peer's fields: after a kill nothing comes twice.  (A file of the peer has no such note; then so much of the log is looked at as is reasonable.)
+ * peer's fields: after a kill nothing comes twice.  (A file of the peer has no such note; then so
+ * much of the log is looked at as is reasonable.)
  * A copy that cannot be stored is tried again until it can; what comes behind it in its level waits.
  *
  * To put a message off: delay_level(), delay_props() into its properties, delay_queue() as its queue, level as

@@ -136,7 +136,8 @@ static struct sub *sub_of_group(struct req *q, const struct pull_header *h, cons
 		return NULL;
 	}
 	if (s->why) { /* a filter that is older than the subscription (code 28) cannot be: both are one here */
-		reply(q, RESP_FILTER_DATA_NOT_EXIST, "The broker's consumer filter data is not exist!Your expression may be wrong! %s", s->why);
+		reply(q, RESP_FILTER_DATA_NOT_EXIST,
+			"The broker's consumer filter data is not exist!Your expression may be wrong! %s", s->why);
 		return NULL;
 	}
 	return sub_get(s);

@@ -129,7 +129,8 @@ bool lock_table_take(struct lock_table *t, struct mq_str group, const struct bod
 	} else if (!is_of(l, client)) {
 		if (!run_out(l, now_ms) || client.n > NAME_MAX_BYTES)
 			return false;
-		log_info("queue changes hands: its lock had run out group=" MQ_STR_FMT " topic=" MQ_STR_FMT " queue=%d from=%s to=" MQ_STR_FMT,
+		log_info("queue changes hands: its lock had run out group=" MQ_STR_FMT " topic=" MQ_STR_FMT
+			 " queue=%d from=%s to=" MQ_STR_FMT,
 			 MQ_STR_ARG(group), MQ_STR_ARG(queue->topic), queue->id, l->client, MQ_STR_ARG(client));
 		set_client(l, client);
 	}

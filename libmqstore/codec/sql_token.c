@@ -172,7 +172,8 @@ int sql_token_next(struct mq_str s, size_t *pos, struct sql_token *t, struct mq_
 				;
 			return sql_token_error(s, i, e, "'%s' has no meaning here%s",
 					       str_show((struct mq_str){ s.p + i, end - i }, show, sizeof show),
-					       s.p[i] == '!' ? "; <> would be right" : s.p[i] == '"' ? "; texts stand in single quotes" : "");
+					       s.p[i] == '!' ? "; <> would be right"
+					       : s.p[i] == '"' ? "; texts stand in single quotes" : "");
 		}
 	}
 	t->text = (struct mq_str){ s.p + i, end - i };
