@@ -58,6 +58,7 @@ enum { ROLE_ASYNC_MASTER, ROLE_SYNC_MASTER, ROLE_SLAVE };
 	K(i32, reviveQueueNum, "8", 1, 65535, 0, "queues of the topic for un-acked pops") \
 	K(i64, startAcceptSendRequestTimeStamp, "0", 0, INT64_MAX, CONF_RUNTIME, "refuse sends before this time (Unix ms)") \
 	K(boolean, rejectTransactionMessage, "false", 0, 0, CONF_RUNTIME, "refuse transactional messages") \
+	K(boolean, storeReplyMessageEnable, "true", 0, 0, CONF_RUNTIME, "store the replies to request messages, too") \
 	K(boolean, timerWheelEnable, "false", 0, 0, 0, "messages for a given time; not offered yet") \
 	K(boolean, rejectPullConsumerEnable, "false", 0, 0, CONF_RUNTIME, "refuse consumers that pull by themselves") \
 	K(boolean, litePullMessageEnable, "true", 0, 0, CONF_RUNTIME, "serve LITE_PULL_MESSAGE") \
@@ -141,7 +142,7 @@ enum { ROLE_ASYNC_MASTER, ROLE_SYNC_MASTER, ROLE_SLAVE };
 	X(consumerFallbehindThreshold, "17179869184") X(enableBroadcastOffsetStore, "true") \
 	X(broadcastOffsetExpireSecond, "120") X(broadcastOffsetExpireMaxSecond, "300") X(loadBalancePollNameServerInterval, "30000") \
 	X(serverLoadBalancerEnable, "true") X(defaultMessageRequestMode, "PULL") X(defaultPopShareQueueNum, "-1") \
-	X(lockInStrictMode, "false") X(storeReplyMessageEnable, "true") X(popPollingSize, "1024") X(popPollingMapSize, "100000") \
+	X(lockInStrictMode, "false") X(popPollingSize, "1024") X(popPollingMapSize, "100000") \
 	X(maxPopPollingSize, "100000") X(enableCalcFilterBitMap, "false") X(enableConsumeQueueExt, "false") \
 	X(bitMapLengthConsumeQueueExt, "64") \
 	X(filterSupportRetry, "false") X(readOnlyCommitLogStorePaths, "") \

@@ -186,6 +186,32 @@ static struct member *member_of(struct client_group *g, struct conn *c)
 	return NULL;
 }
 
+struct member *client_table_producer(struct client_table *t, struct mq_str client_id)
+{
+	struct member *m;
+
+	HASH_FIND(by_id, t->producer_ids, client_id.p, client_id.n, m);
+	return m;
+}
+
+static void unhash(struct client_table *t, struct member *m)
+{
+	if (m->hashed)
+		HASH_DELETE(by_id, t->producer_ids, m);
+	m->hashed = false;
+}
+
+/* m is who is found for its client id; a member on an older connection is found again with its next heartbeat after m has left. */
+static void hash(struct client_table *t, struct member *m)
+{
+	struct member *old = client_table_producer(t, str_of(m->client_id));
+
+	if (old)
+		unhash(t, old);
+	HASH_ADD_KEYPTR(by_id, t->producer_ids, m->client_id, strlen(m->client_id), m);
+	m->hashed = true;
+}
+
 /* Its group may be gone afterwards. */
 static void leave(struct client_table *t, struct member *m, const char *why)
 {
@@ -197,6 +223,16 @@ static void leave(struct client_table *t, struct member *m, const char *why)
 	DL_DELETE(g->members, m);
 	DL_DELETE2(ch->members, m, conn_prev, conn_next);
 	g->nmembers--;
+	if (m->hashed) {
+		struct member *other;
+
+		unhash(t, m);
+		DL_FOREACH2(ch->members, other, conn_next)
+			if (other->group->producer && !strcmp(other->client_id, m->client_id)) {
+				hash(t, other);
+				break;
+			}
+	}
 	free(m->client_id);
 	free(m);
 	if (g->nmembers == 0)
@@ -213,6 +249,7 @@ static bool seen(struct client_table *t, struct client_group *g, struct conn *c,
 	bool is_new = !m;
 
 	if (m && !str_is(client_id, m->client_id)) {
+		unhash(t, m);
 		free(m->client_id);
 		m->client_id = str_dup(client_id);
 	} else if (!m) {
@@ -228,6 +265,8 @@ static bool seen(struct client_table *t, struct client_group *g, struct conn *c,
 		log_debug("%s joined group=%s client=%s conn=%s", g->producer ? "producer" : "consumer", g->name, m->client_id,
 			  conn_name(c));
 	}
+	if (g->producer && (is_new || !client_table_producer(t, client_id)))
+		hash(t, m);
 	m->language = language;
 	m->version = version;
 	m->seen_ms = clock_mono_ms();

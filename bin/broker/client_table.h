@@ -28,6 +28,8 @@ struct client_group;
 struct member {
 	struct member *next, *prev;             /* in the group */
 	struct member *conn_next, *conn_prev;   /* of the connection */
+	UT_hash_handle by_id;                   /* a producer: the latest with this client id, if hashed */
+	bool hashed;
 	struct client_group *group;
 	struct conn *c;                         /* borrowed: the member goes before it */
 	char *client_id;
@@ -62,6 +64,7 @@ struct channel {
 struct client_table {
 	struct broker *b;
 	struct client_group *consumers, *producers;     /* uthash */
+	struct member *producer_ids;                    /* uthash, by client id */
 	struct heap notices;
 	uv_timer_t notice_timer, scan_timer;
 	int closed;                     /* of the timers */
@@ -79,6 +82,9 @@ struct client_group *client_table_producers(struct client_table *t, struct mq_st
 struct sub *client_group_sub(struct client_group *g, struct mq_str topic);                      /* borrowed; NULL */
 /* Any member with this client id (the latest), or NULL. */
 struct member *client_group_member(struct client_group *g, struct mq_str client_id);
+
+/* A member of any group of producers with this client id, on the connection that came last; NULL: none. */
+struct member *client_table_producer(struct client_table *t, struct mq_str client_id);
 
 /* A heartbeat.  *changed: a member or a topic came or went.  0, or MQ_EINVAL with the reason. */
 int client_table_heartbeat(struct client_table *t, struct conn *c, uint8_t language, int32_t version,

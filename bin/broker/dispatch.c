@@ -11,6 +11,8 @@ static const struct dispatch_row dispatch_rows[] = {
 	{ REQ_SEND_MESSAGE,           handle_send, 0 },
 	{ REQ_SEND_MESSAGE_V2,        handle_send, 0 },
 	{ REQ_SEND_BATCH_MESSAGE,     handle_send, 0 },
+	{ REQ_SEND_REPLY_MESSAGE,     handle_reply, 0 },
+	{ REQ_SEND_REPLY_MESSAGE_V2,  handle_reply, 0 },
 	{ REQ_PULL_MESSAGE,           handle_pull, DISPATCH_MAIN_ONLY },
 	{ REQ_LITE_PULL_MESSAGE,      handle_pull, DISPATCH_MAIN_ONLY },
 	{ REQ_QUERY_CONSUMER_OFFSET,  handle_query_offset, 0 },

@@ -4,6 +4,8 @@
 
 #include "dispatch.h"
 
+struct topic;
+
 /* handle_send.c */
 handler_fn handle_send;                 /* 10, 310, 320 */
 /* handle_send_back.c */
@@ -11,6 +13,10 @@ handler_fn handle_send_back;            /* 36 */
 /* handle_order.c */
 handler_fn handle_lock;                 /* 41 */
 handler_fn handle_unlock;               /* 42 */
+/* What is asked of a message's topic and queue before it is looked at: the topic, made if need be, and the queue.  False: answered. */
+bool send_check(struct req *q, const struct send_header *h, struct topic **t, int32_t *queue_id);
+/* handle_reply.c */
+handler_fn handle_reply;                /* 324, 325 */
 /* handle_pull.c */
 handler_fn handle_pull;                 /* 11, 361 */
 /* handle_offset.c */

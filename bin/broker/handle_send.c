@@ -423,14 +423,20 @@ out:
 	batch_tidy(&k);
 }
 
+bool send_check(struct req *q, const struct send_header *h, struct topic **t, int32_t *queue_id)
+{
+	*t = topic_of(q, h);
+	return *t && may_send(q, h, *t, queue_id);
+}
+
 void handle_send(struct req *q)
 {
 	const struct send_header *h = q->h;
-	struct topic *t = topic_of(q, h);
+	struct topic *t;
 	int32_t queue_id;
 
 	q->b->metrics.send_requests++;
-	if (!t || !may_send(q, h, t, &queue_id))
+	if (!send_check(q, h, &t, &queue_id))
 		return;
 	if (h->batch)
 		send_batch(q, h, t, queue_id);

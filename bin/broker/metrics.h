@@ -25,6 +25,8 @@
 	M(delayed_found, "deliveries found in the log at the start, after a stop that was not clean") \
 	M(delayed_retries, "deliveries of delayed messages that failed and are tried again") \
 	M(delayed_lost, "delayed messages that could not be delivered ever") \
+	M(replies_pushed, "replies to request messages that the asking client took") \
+	M(replies_failed, "replies that it did not take, or that found it gone") \
 	M(pull_requests, "requests to pull") \
 	M(pulls_found, "of these, answered with messages") \
 	M(messages_out, "messages delivered by pulls") \
