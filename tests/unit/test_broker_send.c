@@ -419,6 +419,23 @@ static void a_full_disk_is_answered_with_14_and_its_reason(void **state)
 	broker_kit_stop(f.k);
 }
 
+static void traces_have_a_topic_when_it_is_wanted(void **state)
+{
+	static const char *const with[] = { "autoCreateTopicEnable=false", "traceTopicEnable=true", NULL };
+	static const char *const other[] = { "autoCreateTopicEnable=false", "traceTopicEnable=true", "msgTraceTopicName=Traces", NULL };
+	struct fixture f = { .k = broker_kit_start(with) };
+
+	f.c = broker_kit_dial(f.k, false);
+	assert_int_equal(kit_send(f.k, f.c, "RMQ_SYS_TRACE_TOPIC", 0, "Pub", NULL)->code, RESP_SUCCESS);
+	assert_true(str_is(look(&f, "RMQ_SYS_TRACE_TOPIC", 0, 0).body, "Pub"));
+	broker_kit_stop(f.k);
+	f.k = broker_kit_start(other);
+	f.c = broker_kit_dial(f.k, false);
+	assert_int_equal(kit_send(f.k, f.c, "Traces", 0, "Pub", NULL)->code, RESP_SUCCESS);
+	refused(kit_send(f.k, f.c, "RMQ_SYS_TRACE_TOPIC", 0, "Pub", NULL), RESP_TOPIC_NOT_EXIST, "not exist");
+	broker_kit_stop(f.k);
+}
+
 int main(void)
 {
 #define T(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -442,6 +459,7 @@ int main(void)
 		S(sync_flush_answers_when_it_is_on_the_disk),
 		S(sync_flush_does_not_wait_with_wait_false),
 		S(after_a_failed_flush_no_more_messages_are_taken),
+		cmocka_unit_test(traces_have_a_topic_when_it_is_wanted),
 		cmocka_unit_test(a_full_disk_is_answered_with_14_and_its_reason),
 	};
 
