@@ -24,7 +24,7 @@ make_topic() { # make_topic NAME QUEUES
 # Lines "KEY BODY", each with its own key; what is acknowledged goes to acked.N as mq-send -v tells it: "ID QUEUE OFFSET".
 sender() { # sender NUMBER ROUND
 	seq -f "s$1-$2-%.0f" 1000000 | awk '{ b = sprintf("%*s", 1 + NR * 37 % 900, ""); gsub(/ /, "x", b); print $1 " " b }' |
-		mq-send -K ' ' -v --in-flight 16 t >>"acked.$1" 2>/dev/null
+		mq-send -K " " -v --in-flight 16 --timeout 300ms t >>"acked.$1" 2>/dev/null
 }
 
 @test "kill -9 under sync flush load: nothing acknowledged is lost, no offset is given twice" {
