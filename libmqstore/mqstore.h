@@ -334,6 +334,58 @@ struct mqstore_file_index {
 typedef int mqstore_file_index_cb(void *arg, const struct mqstore_file_index *i);
 MQ_API int mqstore_files_index(struct mqstore_files *f, mqstore_file_index_cb *cb, void *arg, struct mq_error *err);
 
+/* ---- Checking and repairing ------------------------------------------------------------------------------------------ */
+
+enum mqstore_grade {
+	MQSTORE_NOTE,                 /* worth knowing, nothing is wrong */
+	MQSTORE_FOLLOWS,              /* comes of other damage, and goes with it */
+	MQSTORE_DAMAGE,
+};
+struct mqstore_finding {
+	enum mqstore_grade grade;
+	const char *kind;             /* a word; the list is in mq-admin(1), check */
+	const char *file;             /* below the directory; "" if it is about a queue or the log */
+	struct mq_str topic;          /* of a queue, else n == 0 */
+	int32_t queue_id;             /* -1 = not about a queue */
+	int64_t from, to;             /* log offsets; numbers of entries when it is about a queue or an index file */
+	int64_t count;                /* records or entries; bytes if it is about a part of the log */
+	bool mendable;                /* mqstore_repair() mends it */
+	const char *text;             /* what is wrong, and what a start does with it */
+};
+typedef void mqstore_finding_cb(void *arg, const struct mqstore_finding *f);
+
+struct mqstore_check_opt {
+	mqstore_finding_cb *finding;  /* may be NULL */
+	/* Is there such a topic?  Messages of one that was deleted stay in the log and are in no queue.  NULL: a topic without
+	 * any queue was deleted. */
+	bool (*topic_exists)(void *arg, struct mq_str topic);
+	void *arg;                    /* of both */
+};
+struct mqstore_checked {
+	int64_t records, queue_entries, index_entries; /* looked at */
+	int64_t notes, follows, damages;
+};
+
+/* Compare everything with everything: each record, whether each queue and the index list it, whether each of their entries
+ * points at such a record, the links of the index, the checkpoint.  The log is read once; beside a writer, what it is just
+ * doing is a note.  Once per handle. */
+MQ_API int mqstore_files_check(struct mqstore_files *f, const struct mqstore_check_opt *opt, struct mqstore_checked *sum,
+                               struct mq_error *err);
+
+/* Mend what mqstore_files_check() finds and can be mended: what is torn is cut, queues and index are written again from the
+ * log.  Whole records stay as they are.  Everything that is cut or overwritten is first saved below `save_dir`, which must not
+ * exist and is made when there is something to save.  `step` (may be NULL) is told each act in words.  dry_run: only tells.
+ * The store is as after a clean stop afterwards.  A crash in the middle leaves one that any start recovers.
+ * Returns the number of acts (0 = nothing to do), MQ_EBUSY while a writer has the store, or another negative code. */
+struct mqstore_repair_opt {
+	const char *save_dir;
+	bool dry_run;
+	void (*step)(void *arg, const char *text);
+	bool (*topic_exists)(void *arg, struct mq_str topic); /* as above */
+	void *arg;
+};
+MQ_API int mqstore_repair(const struct mqstore_opt *opt, const struct mqstore_repair_opt *how, struct mq_error *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -31,8 +31,10 @@ struct fqueue {
 	/* What check.c finds out. */
 	int64_t listed, matched; /* records of the log that belong in it; whose entry is right */
 	int64_t log_end;        /* number behind the largest of these */
+	int64_t gone_end;       /* number behind the last entry that points below the log's start: what is before is never read */
 	struct fault *faults;
 	size_t faults_n, faults_cap;
+	bool lost;              /* has entries of damaged messages: recovery overwrites them */
 	int64_t bad;            /* number of the first entry that repair must write anew; INT64_MAX = none */
 	UT_hash_handle hh;
 };
