@@ -7,7 +7,7 @@
 
 static const struct command *const tables[] = {
 	topic_commands, group_commands, broker_commands, cluster_commands, message_commands,
-	store_find_commands, store_du_commands, store_dump_commands,
+	store_find_commands, store_du_commands, store_dump_commands, store_check_commands, store_repair_commands,
 };
 enum { TABLES = sizeof tables / sizeof tables[0] };
 

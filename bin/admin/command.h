@@ -31,6 +31,7 @@ struct command {
 
 /* One table a noun, ended by an all-zero row. */
 extern const struct command topic_commands[], group_commands[], broker_commands[], cluster_commands[], message_commands[];
-extern const struct command store_check_commands[], store_du_commands[], store_dump_commands[], store_find_commands[];
+extern const struct command store_check_commands[], store_du_commands[], store_dump_commands[], store_find_commands[],
+       store_repair_commands[];
 
 #endif
