@@ -29,6 +29,7 @@ stop_embedded() { # stop_embedded DIR
 	local pid
 	[ -s "$1/abort" ] || return 0
 	pid=$(cat "$1/abort")
+	grep -qzx -- --embedded "/proc/$pid/cmdline" 2>/dev/null || return 0
 	kill -TERM "$pid" 2>/dev/null || return 0
 	until_true ! kill -0 "$pid"
 }
