@@ -1,8 +1,7 @@
 /* sql.c: compiles an SQL92 expression: one function for each rule of the grammar, steps in the order in which they are run.
  *
  * What the peer refuses when it builds its tree is refused here, with the place. */
-#include "sql_op.h"
-#include "sql_token.h"
+#include "sql_build.h"
 #include "../base/err.h"
 #include "../base/mem.h"
 #include "../base/str.h"
@@ -28,125 +27,16 @@ struct operand {
 	double d;
 };
 
-struct parse {
-	struct mq_str text;
-	size_t pos;
-	struct sql_token t;     /* the next one */
-	struct sql *s;
-	size_t copied;          /* bytes used of s->text */
-	uint32_t literals;
-	int depth, stack;
-	struct mq_error *e;
-};
-
-static int expression(struct parse *p, struct operand *o);
-
-/* ---- Steps --------------------------------------------------------------------------------------------------------------- */
-
-static int too_much(struct parse *p, const char *what, int max)
-{
-	return sql_token_error(p->text, p->t.at, p->e, "too large: more than %d %s", max, what);
-}
-
-/* By how much a step changes the height of the stack. */
-static int grows(enum sql_code code)
-{
-	switch (code) {
-	case SQL_OP_NULL:
-	case SQL_OP_BOOL:
-	case SQL_OP_INT:
-	case SQL_OP_LONG:
-	case SQL_OP_DOUBLE:
-	case SQL_OP_TEXT:
-	case SQL_OP_NAME:
-		return 1;
-	case SQL_OP_EQ:
-	case SQL_OP_GT:
-	case SQL_OP_GE:
-	case SQL_OP_LT:
-	case SQL_OP_LE:
-	case SQL_OP_AND:
-	case SQL_OP_OR:
-		return -1;
-	default:
-		return 0;
-	}
-}
-
-static int step(struct parse *p, struct sql_op op)
-{
-	struct sql *s = p->s;
-
-	if (s->n == SQL_STEPS_MAX)
-		return too_much(p, "steps", SQL_STEPS_MAX);
-	p->stack += grows(op.code);
-	if (p->stack > SQL_STACK_MAX)
-		return too_much(p, "values at once", SQL_STACK_MAX);
-	if (s->n == s->cap) {
-		s->cap = s->cap ? s->cap * 2 : 16;
-		s->op = mem_realloc(s->op, s->cap * sizeof *s->op);
-	}
-	s->op[s->n++] = op;
-	return 0;
-}
-
-static int simple(struct parse *p, enum sql_code code)
-{
-	return step(p, (struct sql_op){ .code = (uint16_t)code });
-}
-
-/* The steps [from, to) once more: they run a second time. */
-static int repeat(struct parse *p, uint32_t from, uint32_t to)
-{
-	int rc = 0;
-
-	for (uint32_t i = from; i < to && rc == 0; i++)
-		rc = step(p, p->s->op[i]);
-	return rc;
-}
-
-/* The jump at `at` ends behind the last step. */
-static void land(struct parse *p, uint32_t at)
-{
-	p->s->op[at].a = p->s->n - at - 1;
-}
-
-/* A copy that lives as long as the program, without the quotes if it has any. */
-static struct mq_str keep(struct parse *p, struct mq_str s, bool quoted)
-{
-	char *to = p->s->text + p->copied, *from = to;
-
-	for (size_t i = quoted; i < s.n - quoted; i++) {
-		*to++ = s.p[i];
-		if (quoted && s.p[i] == '\'')
-			i++;
-	}
-	p->copied += (size_t)(to - from);
-	return (struct mq_str){ from, (size_t)(to - from) };
-}
-
-static int text_add(struct parse *p, struct mq_str quoted)
-{
-	struct sql *s = p->s;
-
-	if (++p->literals > SQL_LITERALS_MAX)
-		return too_much(p, "literals", SQL_LITERALS_MAX);
-	if (s->nlist == s->list_cap) {
-		s->list_cap = s->list_cap ? s->list_cap * 2 : 8;
-		s->list = mem_realloc(s->list, s->list_cap * sizeof *s->list);
-	}
-	s->list[s->nlist++] = keep(p, quoted, true);
-	return 0;
-}
+static int expression(struct sql_build *p, struct operand *o);
 
 /* ---- Words --------------------------------------------------------------------------------------------------------------- */
 
-static int advance(struct parse *p)
+static int advance(struct sql_build *p)
 {
 	return sql_token_next(p->text, &p->pos, &p->t, p->e);
 }
 
-static int unexpected(struct parse *p, const char *want)
+static int unexpected(struct sql_build *p, const char *want)
 {
 	char show[64];
 
@@ -155,19 +45,19 @@ static int unexpected(struct parse *p, const char *want)
 	return sql_token_error(p->text, p->t.at, p->e, "'%s': want %s", str_show(p->t.text, show, sizeof show), want);
 }
 
-static int expect(struct parse *p, enum sql_kind kind, const char *want)
+static int expect(struct sql_build *p, enum sql_kind kind, const char *want)
 {
 	return p->t.kind == kind ? advance(p) : unexpected(p, want);
 }
 
-static int refuse(struct parse *p, const struct operand *o, const char *why)
+static int refuse(struct sql_build *p, const struct operand *o, const char *why)
 {
 	return sql_token_error(p->text, o->at, p->e, "%s", why);
 }
 
 /* ---- Operands ------------------------------------------------------------------------------------------------------------ */
 
-static int whole(struct parse *p, struct operand *o)
+static int whole(struct sql_build *p, struct operand *o)
 {
 	struct mq_str s = p->t.text;
 	bool is_int;
@@ -177,10 +67,10 @@ static int whole(struct parse *p, struct operand *o)
 		return sql_token_error(p->text, p->t.at, p->e, "a whole number is at most %lld", (long long)INT64_MAX);
 	o->kind = K_NUMBER;
 	is_int = o->i <= INT32_MAX;
-	return step(p, (struct sql_op){ .code = is_int ? SQL_OP_INT : SQL_OP_LONG, .i = o->i });
+	return sql_build_step(p, (struct sql_op){ .code = is_int ? SQL_OP_INT : SQL_OP_LONG, .i = o->i });
 }
 
-static int floating(struct parse *p, struct operand *o)
+static int floating(struct sql_build *p, struct operand *o)
 {
 	o->kind = K_NUMBER;
 	o->is_double = true;
@@ -188,22 +78,22 @@ static int floating(struct parse *p, struct operand *o)
 		return sql_token_error(p->text, p->t.at, p->e, "the number is too large");
 	if (o->d < DBL_TRUE_MIN) /* compat */
 		return sql_token_error(p->text, p->t.at, p->e, "a number with a point must be more than 0; 0 itself is written 0");
-	return step(p, (struct sql_op){ .code = SQL_OP_DOUBLE, .d = o->d });
+	return sql_build_step(p, (struct sql_op){ .code = SQL_OP_DOUBLE, .d = o->d });
 }
 
-static int literal(struct parse *p, struct operand *o)
+static int literal(struct sql_build *p, struct operand *o)
 {
 	enum sql_kind kind = p->t.kind;
 	int rc;
 
 	if (kind != SQL_TEXT && ++p->literals > SQL_LITERALS_MAX)
-		return too_much(p, "literals", SQL_LITERALS_MAX);
+		return sql_build_too_much(p, "literals", SQL_LITERALS_MAX);
 	switch (kind) {
 	case SQL_TEXT:
 		o->kind = K_TEXT;
-		rc = text_add(p, p->t.text);
+		rc = sql_build_text(p, p->t.text);
 		if (rc == 0)
-			rc = step(p, (struct sql_op){ .code = SQL_OP_TEXT, .a = p->s->nlist - 1 });
+			rc = sql_build_step(p, (struct sql_op){ .code = SQL_OP_TEXT, .a = p->s->nlist - 1 });
 		break;
 	case SQL_WHOLE:
 		rc = whole(p, o);
@@ -213,31 +103,24 @@ static int literal(struct parse *p, struct operand *o)
 		break;
 	case SQL_NULL:
 		o->kind = K_NULL;
-		rc = simple(p, SQL_OP_NULL);
+		rc = sql_build_simple(p, SQL_OP_NULL);
 		break;
 	default:
 		o->kind = K_LITERAL_TRUTH;
-		rc = step(p, (struct sql_op){ .code = SQL_OP_BOOL, .i = kind == SQL_TRUE });
+		rc = sql_build_step(p, (struct sql_op){ .code = SQL_OP_BOOL, .i = kind == SQL_TRUE });
 	}
 	return rc < 0 ? rc : advance(p);
 }
 
-static int name(struct parse *p, struct operand *o)
+static int name(struct sql_build *p, struct operand *o)
 {
-	struct property_set *names = &p->s->names;
-	uint32_t before = names->n;
-	int i = property_set_add(names, p->t.text), rc;
+	int rc = sql_build_name(p);
 
-	if (i < 0)
-		return too_much(p, "names of properties", PROPERTY_SET_MAX);
-	if (names->n > before)
-		names->name[i] = keep(p, p->t.text, false);
 	o->kind = K_NAME;
-	rc = step(p, (struct sql_op){ .code = SQL_OP_NAME, .a = (uint32_t)i });
 	return rc < 0 ? rc : advance(p);
 }
 
-static int primary(struct parse *p, struct operand *o)
+static int primary(struct sql_build *p, struct operand *o)
 {
 	int rc;
 
@@ -262,7 +145,7 @@ static int primary(struct parse *p, struct operand *o)
 }
 
 /* Make it a truth value, as NOT, AND and OR want it. */
-static int as_truth(struct parse *p, const struct operand *o)
+static int as_truth(struct sql_build *p, const struct operand *o)
 {
 	switch (o->kind) {
 	case K_TRUTH:
@@ -270,7 +153,7 @@ static int as_truth(struct parse *p, const struct operand *o)
 	case K_NULL:
 		return 0;
 	case K_NAME:
-		return simple(p, SQL_OP_CAST);
+		return sql_build_simple(p, SQL_OP_CAST);
 	case K_NUMBER:
 	case K_TEXT:
 	case K_NEGATED:
@@ -279,7 +162,7 @@ static int as_truth(struct parse *p, const struct operand *o)
 	return refuse(p, o, "this is not true or false; a comparison would be");
 }
 
-static int unary(struct parse *p, struct operand *o)
+static int unary(struct sql_build *p, struct operand *o)
 {
 	enum sql_kind kind = p->t.kind;
 	size_t at = p->t.at;
@@ -287,7 +170,7 @@ static int unary(struct parse *p, struct operand *o)
 	int rc;
 
 	if (++p->depth > SQL_DEPTH_MAX)
-		return too_much(p, "levels", SQL_DEPTH_MAX);
+		return sql_build_too_much(p, "levels", SQL_DEPTH_MAX);
 	if (kind != SQL_PLUS && kind != SQL_MINUS && kind != SQL_NOT) {
 		rc = primary(p, o);
 	} else {
@@ -296,12 +179,12 @@ static int unary(struct parse *p, struct operand *o)
 			rc = unary(p, o);
 		if (rc == 0 && kind == SQL_MINUS) {
 			o->kind = K_NEGATED;
-			rc = simple(p, SQL_OP_NEGATE);
+			rc = sql_build_simple(p, SQL_OP_NEGATE);
 		} else if (rc == 0 && kind == SQL_NOT) {
 			rc = as_truth(p, o);
 			o->kind = K_TRUTH;
 			if (rc == 0)
-				rc = simple(p, SQL_OP_NOT);
+				rc = sql_build_simple(p, SQL_OP_NOT);
 		}
 	}
 	p->depth--;
@@ -312,26 +195,40 @@ static int unary(struct parse *p, struct operand *o)
 
 /* ---- Comparisons --------------------------------------------------------------------------------------------------------- */
 
-static int check_ordered(struct parse *p, const struct operand *o)
+static int check_ordered(struct sql_build *p, const struct operand *o)
 {
 	if (o->kind == K_NAME || o->kind == K_NUMBER || o->kind == K_NEGATED)
 		return 0;
 	return refuse(p, o, "this has no order: want a property or a number");
 }
 
-static int ordered(struct parse *p, struct operand *left, enum sql_code code)
+/* The right side of a comparison, and its step.  It is not asked for beside NULL: that matters if it could fail. */
+static int against(struct sql_build *p, struct operand *right, enum sql_code code)
+{
+	bool plain = p->t.kind == SQL_NAME || p->t.kind == SQL_WHOLE || p->t.kind == SQL_FLOAT;
+	uint32_t jump = p->s->n;
+	int rc = plain ? 0 : sql_build_simple(p, SQL_OP_IF_NULL);
+
+	if (rc == 0)
+		rc = unary(p, right);
+	if (rc == 0)
+		rc = check_ordered(p, right);
+	if (rc == 0)
+		rc = sql_build_simple(p, code);
+	if (rc == 0 && !plain)
+		sql_build_land(p, jump);
+	return rc;
+}
+
+static int ordered(struct sql_build *p, struct operand *left, enum sql_code code)
 {
 	struct operand right = { 0 };
 	int rc = check_ordered(p, left);
 
 	if (rc == 0)
 		rc = advance(p);
-	if (rc == 0)
-		rc = unary(p, &right);
-	if (rc == 0)
-		rc = check_ordered(p, &right);
 	left->kind = K_TRUTH;
-	return rc < 0 ? rc : simple(p, code);
+	return rc < 0 ? rc : against(p, &right, code);
 }
 
 static bool is_more(const struct operand *a, const struct operand *b)
@@ -342,7 +239,7 @@ static bool is_more(const struct operand *a, const struct operand *b)
 }
 
 /* The value is asked for twice, as its own text is: left >= low AND left <= high; with NOT: left < low OR left > high. */
-static int between(struct parse *p, struct operand *left, bool not)
+static int between(struct sql_build *p, struct operand *left, bool not)
 {
 	struct operand low = { 0 }, high = { 0 };
 	uint32_t end = p->s->n, jump;
@@ -351,37 +248,29 @@ static int between(struct parse *p, struct operand *left, bool not)
 	if (rc == 0)
 		rc = advance(p);
 	if (rc == 0)
-		rc = unary(p, &low);
-	if (rc == 0)
-		rc = check_ordered(p, &low);
-	if (rc == 0)
-		rc = simple(p, not ? SQL_OP_LT : SQL_OP_GE);
+		rc = against(p, &low, not ? SQL_OP_LT : SQL_OP_GE);
 	if (rc == 0)
 		rc = expect(p, SQL_AND, "AND, of BETWEEN");
 	jump = p->s->n;
 	if (rc == 0)
-		rc = simple(p, not ? SQL_OP_IF_TRUE : SQL_OP_IF_FALSE);
+		rc = sql_build_simple(p, not ? SQL_OP_IF_TRUE : SQL_OP_IF_FALSE);
 	if (rc == 0)
-		rc = repeat(p, left->step, end);
+		rc = sql_build_repeat(p, left->step, end);
 	if (rc == 0)
-		rc = unary(p, &high);
-	if (rc == 0)
-		rc = check_ordered(p, &high);
+		rc = against(p, &high, not ? SQL_OP_GT : SQL_OP_LE);
 	if (rc == 0 && !not && low.kind == K_NUMBER && high.kind == K_NUMBER && is_more(&low, &high))
 		rc = refuse(p, &low, "BETWEEN: the first bound is more than the second");
 	if (rc == 0)
-		rc = simple(p, not ? SQL_OP_GT : SQL_OP_LE);
-	if (rc == 0)
-		rc = simple(p, not ? SQL_OP_OR : SQL_OP_AND);
+		rc = sql_build_simple(p, not ? SQL_OP_OR : SQL_OP_AND);
 	if (rc < 0)
 		return rc;
-	land(p, jump);
+	sql_build_land(p, jump);
 	left->kind = K_TRUTH;
 	return 0;
 }
 
 /* IN ('a', 'b'): behind the word. */
-static int in_list(struct parse *p, struct operand *left, bool not)
+static int in_list(struct sql_build *p, struct operand *left, bool not)
 {
 	uint32_t first = p->s->nlist;
 	int rc;
@@ -394,7 +283,7 @@ static int in_list(struct parse *p, struct operand *left, bool not)
 	while (rc == 0) {
 		if (p->t.kind != SQL_TEXT)
 			return unexpected(p, "a text in single quotes");
-		rc = text_add(p, p->t.text);
+		rc = sql_build_text(p, p->t.text);
 		if (rc == 0)
 			rc = advance(p);
 		if (rc < 0 || p->t.kind != SQL_COMMA)
@@ -407,11 +296,11 @@ static int in_list(struct parse *p, struct operand *left, bool not)
 		return rc;
 	qsort(p->s->list + first, p->s->nlist - first, sizeof *p->s->list, sql_text_cmp);
 	left->kind = K_TRUTH;
-	return step(p, (struct sql_op){ .code = SQL_OP_IN, .a = first, .b = (uint16_t)(p->s->nlist - first), .i = not });
+	return sql_build_step(p, (struct sql_op){ .code = SQL_OP_IN, .a = first, .b = (uint16_t)(p->s->nlist - first), .i = not });
 }
 
 /* CONTAINS 'a' and its kin: behind the word. */
-static int holds(struct parse *p, struct operand *left, enum sql_code code, bool not)
+static int holds(struct sql_build *p, struct operand *left, enum sql_code code, bool not)
 {
 	int rc = advance(p);
 
@@ -419,21 +308,21 @@ static int holds(struct parse *p, struct operand *left, enum sql_code code, bool
 		return rc;
 	if (p->t.kind != SQL_TEXT)
 		return unexpected(p, "a text in single quotes");
-	rc = text_add(p, p->t.text);
+	rc = sql_build_text(p, p->t.text);
 	if (rc < 0)
 		return rc;
 	left->kind = K_TRUTH;
 	if (p->s->list[p->s->nlist - 1].n) {
-		rc = step(p, (struct sql_op){ .code = (uint16_t)code, .a = p->s->nlist - 1, .i = not });
+		rc = sql_build_step(p, (struct sql_op){ .code = (uint16_t)code, .a = p->s->nlist - 1, .i = not });
 	} else { /* compat: FALSE, before what is on the left is asked for */
 		p->s->n = left->step;
 		p->stack--;
-		rc = step(p, (struct sql_op){ .code = SQL_OP_BOOL });
+		rc = sql_build_step(p, (struct sql_op){ .code = SQL_OP_BOOL });
 	}
 	return rc < 0 ? rc : advance(p);
 }
 
-static int comparison(struct parse *p, struct operand *o)
+static int comparison(struct sql_build *p, struct operand *o)
 {
 	int rc = unary(p, o);
 
@@ -463,7 +352,7 @@ static int comparison(struct parse *p, struct operand *o)
 	return rc;
 }
 
-static int is_null(struct parse *p)
+static int is_null(struct sql_build *p)
 {
 	bool not;
 	int rc = advance(p);
@@ -475,11 +364,11 @@ static int is_null(struct parse *p)
 		return rc;
 	rc = expect(p, SQL_NULL, not ? "NULL" : "NULL or NOT NULL");
 	if (rc == 0)
-		rc = simple(p, SQL_OP_IS_NULL);
-	return rc == 0 && not ? simple(p, SQL_OP_NOT) : rc;
+		rc = sql_build_simple(p, SQL_OP_IS_NULL);
+	return rc == 0 && not ? sql_build_simple(p, SQL_OP_NOT) : rc;
 }
 
-static int equal(struct parse *p, struct operand *left, bool not)
+static int equal(struct sql_build *p, struct operand *left, bool not)
 {
 	struct operand right = { 0 };
 	int rc;
@@ -495,11 +384,11 @@ static int equal(struct parse *p, struct operand *left, bool not)
 		return refuse(p, &right, "NULL is compared with IS NULL");
 	if (left->kind == K_LITERAL_TRUTH && (right.kind == K_NUMBER || right.kind == K_TEXT)) /* compat: the other way round it may */
 		return refuse(p, &right, "this is not true or false, and never equal to it");
-	rc = simple(p, SQL_OP_EQ);
-	return rc == 0 && not ? simple(p, SQL_OP_NOT) : rc;
+	rc = sql_build_simple(p, SQL_OP_EQ);
+	return rc == 0 && not ? sql_build_simple(p, SQL_OP_NOT) : rc;
 }
 
-static int equality(struct parse *p, struct operand *o)
+static int equality(struct sql_build *p, struct operand *o)
 {
 	int rc = comparison(p, o);
 
@@ -517,7 +406,7 @@ static int equality(struct parse *p, struct operand *o)
 
 /* ---- AND, OR ------------------------------------------------------------------------------------------------------------- */
 
-static int chain(struct parse *p, struct operand *o, enum sql_kind word, int (*part)(struct parse *, struct operand *))
+static int chain(struct sql_build *p, struct operand *o, enum sql_kind word, int (*part)(struct sql_build *, struct operand *))
 {
 	bool is_and = word == SQL_AND;
 	int rc = part(p, o);
@@ -529,7 +418,7 @@ static int chain(struct parse *p, struct operand *o, enum sql_kind word, int (*p
 		rc = as_truth(p, o);
 		jump = p->s->n;
 		if (rc == 0)
-			rc = simple(p, is_and ? SQL_OP_IF_FALSE : SQL_OP_IF_TRUE);
+			rc = sql_build_simple(p, is_and ? SQL_OP_IF_FALSE : SQL_OP_IF_TRUE);
 		if (rc == 0)
 			rc = advance(p);
 		if (rc == 0)
@@ -537,27 +426,27 @@ static int chain(struct parse *p, struct operand *o, enum sql_kind word, int (*p
 		if (rc == 0)
 			rc = as_truth(p, &right);
 		if (rc == 0)
-			rc = simple(p, is_and ? SQL_OP_AND : SQL_OP_OR);
+			rc = sql_build_simple(p, is_and ? SQL_OP_AND : SQL_OP_OR);
 		if (rc == 0)
-			land(p, jump);
+			sql_build_land(p, jump);
 		o->kind = K_TRUTH;
 	}
 	return rc;
 }
 
-static int conjunction(struct parse *p, struct operand *o)
+static int conjunction(struct sql_build *p, struct operand *o)
 {
 	return chain(p, o, SQL_AND, equality);
 }
 
-static int expression(struct parse *p, struct operand *o)
+static int expression(struct sql_build *p, struct operand *o)
 {
 	return chain(p, o, SQL_OR, conjunction);
 }
 
 int sql_compile(struct sql **out, struct mq_str text, struct mq_error *e)
 {
-	struct parse p = { .text = text, .e = e };
+	struct sql_build p = { .text = text, .e = e };
 	struct operand o = { 0 };
 	int rc;
 

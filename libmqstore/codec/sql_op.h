@@ -28,7 +28,7 @@ enum sql_code {
 	SQL_OP_CONTAINS, SQL_OP_STARTS, SQL_OP_ENDS,                            /* list[a]; i: not */
 	SQL_OP_IN,                      /* list[a], b of them, sorted; i: not */
 	SQL_OP_EQ, SQL_OP_GT, SQL_OP_GE, SQL_OP_LT, SQL_OP_LE,                  /* pop two, push a truth value */
-	SQL_OP_IF_TRUE, SQL_OP_IF_FALSE, /* a steps on if the top is so; it stays */
+	SQL_OP_IF_TRUE, SQL_OP_IF_FALSE, SQL_OP_IF_NULL,                        /* a steps on if the top is so; it stays */
 	SQL_OP_AND, SQL_OP_OR,
 };
 

@@ -358,6 +358,10 @@ bool sql_match(const struct sql *s, struct mq_str props)
 			if (is_truth(top, false))
 				op += op->a;
 			break;
+		case SQL_OP_IF_NULL:
+			if (top->type == SQL_V_NULL)
+				op += op->a;
+			break;
 		case SQL_OP_AND: top--; both(top, top + 1, false); break;
 		case SQL_OP_OR: top--; both(top, top + 1, true); break;
 		}

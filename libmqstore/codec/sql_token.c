@@ -75,18 +75,20 @@ static size_t number(struct mq_str s, size_t i, enum sql_kind *kind)
 	return whole < s.n && (s.p[whole] == 'l' || s.p[whole] == 'L') ? whole + 1 : whole;
 }
 
-/* Behind the text at i, or 0 if it has no end. */
+/* Behind the text at i, or 0 if it has no end.  Compat: without a single one the first of the last two ends it. */
 static size_t quoted(struct mq_str s, size_t i)
 {
+	size_t end = 0;
+
 	for (i++; i < s.n; i++) {
 		if (s.p[i] != '\'')
 			continue;
-		if (i + 1 < s.n && s.p[i + 1] == '\'')
-			i++;
-		else
-			return i + 1;
+		end = i + 1;
+		if (end == s.n || s.p[end] != '\'')
+			return end;
+		i++;
 	}
-	return 0;
+	return end;
 }
 
 /* Behind the blank or comment at i, or i if there is none.  Compat: "--" without an end of line is two signs. */

@@ -141,6 +141,9 @@ static void null_is_neither_true_nor_false(void **state)
 	YES("n IS NOT NULL", "n=0");
 	YES("(n > 5) IS NULL", "");
 	NO("NULL", "");
+	/* What could fail on the right is not asked for beside NULL. */
+	YES("n > -(5 = a) OR TRUE", "a=x");
+	NO("n > -(5 = a) OR TRUE", "a=x;n=1");
 	NO("a", "a=true");              /* a text is not true, whatever it says */
 	YES("NOT a", "a=true");
 	NO("NOT a", "");
@@ -233,6 +236,8 @@ static void what_follows_is_not_looked_at(void **state)
 	YES("a = 007", "a=0");
 	YES("a = 1 -- two", "a=1");
 	NO("a-b = 1", "a-b=1");
+	YES("a = 1 'x''y AND b", "a=1"); /* 'x' is the next word, the second quote begins what is not looked at */
+	REFUSED("a = 'x''y AND b", "character 8: the text");
 	REFUSED("a = 1 ; b", "character 7: ';' has no meaning");
 	REFUSED("a = 1 'b", "character 7: the text");
 }
