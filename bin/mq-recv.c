@@ -25,7 +25,7 @@
 #define BATCH 1024              /* messages per pull, at most */
 
 static const char help[] =
-	"usage: mq-recv [-0BeJluw] [-c N] [-f FORMAT] [-g GROUP] [-n ADDR] [-o WHERE]\n"
+	"usage: mq-recv [-0BehJluVw] [-c N] [-f FORMAT] [-g GROUP] [-n ADDRESS] [-o WHERE]\n"
 	"               [-q BROKER:ID] [-T TAGS] [-x COMMAND] [--jobs N] [--progress]\n"
 	"               [--resume FILE] [--timeout DURATION] TOPIC ...\n"
 	"\n"
@@ -59,9 +59,10 @@ static const char help[] =
 	"Besides:\n"
 	"      --resume FILE       remember in FILE what was accepted; go on there next time\n"
 	"      --progress          messages, rate and backlog on standard error\n"
-	"      --help, --version\n";
+	"  -h, --help              this\n"
+	"  -V, --version\n";
 
-enum { OPT_HELP = 256, OPT_JOBS, OPT_PROGRESS, OPT_RESUME, OPT_TIMEOUT, OPT_VERSION };
+enum { OPT_JOBS = 256, OPT_PROGRESS, OPT_RESUME, OPT_TIMEOUT };
 
 static const struct option longs[] = {
 	{ "nameserver", required_argument, NULL, 'n' },
@@ -83,8 +84,8 @@ static const struct option longs[] = {
 	{ "jobs", required_argument, NULL, OPT_JOBS },
 	{ "resume", required_argument, NULL, OPT_RESUME },
 	{ "progress", no_argument, NULL, OPT_PROGRESS },
-	{ "help", no_argument, NULL, OPT_HELP },
-	{ "version", no_argument, NULL, OPT_VERSION },
+	{ "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, 'V' },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -199,8 +200,8 @@ static void option(int c, char **argv)
 	case OPT_JOBS: a.jobs = (int)cli_int("--jobs", optarg, 1, 1000); break;
 	case OPT_RESUME: a.resume_file = optarg; break;
 	case OPT_PROGRESS: a.progress_wanted = true; break;
-	case OPT_HELP: cli_help(help);
-	case OPT_VERSION: cli_version();
+	case 'h': cli_help(help);
+	case 'V': cli_version();
 	default: cli_bad_option(c, argv);
 	}
 }
@@ -213,7 +214,7 @@ static void parse(int argc, char **argv)
 
 	a.timeout_ms = -1;
 	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":n:g:o:q:T:ec:l0wBJf:ux:", longs, NULL)) != -1)
+	while ((c = getopt_long(argc, argv, ":n:g:o:q:T:ec:l0wBJf:ux:hV", longs, NULL)) != -1)
 		option(c, argv);
 	if (optind == argc)
 		cli_usage_error("no TOPIC");

@@ -29,7 +29,7 @@
 #define SAVE_EVERY_MS 1000
 
 static const char help[] =
-	"usage: mq-send [-0BJlvw] [-g GROUP] [-H NAME=VALUE] [-K DELIM] [-k KEY] [-n ADDR]\n"
+	"usage: mq-send [-0BhJlVvw] [-g GROUP] [-H NAME=VALUE] [-K DELIM] [-k KEY] [-n ADDRESS]\n"
 	"               [-q BROKER:ID] [-s SHARDING-KEY] [-T TAG] [--batch N] [--compress TYPE]\n"
 	"               [--failed FILE] [--in-flight N] [--oneway] [--progress] [--rate N]\n"
 	"               [--resume FILE] [--skip-empty] [--strict] [--timeout DURATION]\n"
@@ -51,7 +51,7 @@ static const char help[] =
 	"  -T, --tag TAG             a tag by which consumers choose\n"
 	"  -H, --property NAME=VALUE a property (repeatable)\n"
 	"Where it goes:\n"
-	"  -n, --nameserver ADDR     host:port[;host:port], http://..., file:DIR; see mq(7)\n"
+	"  -n, --nameserver ADDRESS  host:port[;host:port], http://..., file:DIR; see mq(7)\n"
 	"  -q, --queue BROKER:ID     this queue, in order\n"
 	"  -s, --sharding-key KEY    the queue that belongs to KEY, in order\n"
 	"  -g, --group GROUP         name of the producer group\n"
@@ -68,10 +68,11 @@ static const char help[] =
 	"      --resume FILE         remember in FILE what was accepted; go on there next time\n"
 	"      --strict              stop at the first message that is refused\n"
 	"      --progress            messages and rate on standard error\n"
-	"      --help, --version\n";
+	"  -h, --help                this\n"
+	"  -V, --version\n";
 
-enum { OPT_BATCH = 256, OPT_COMPRESS, OPT_FAILED, OPT_HELP, OPT_IN_FLIGHT, OPT_ONEWAY, OPT_PROGRESS, OPT_RATE, OPT_RESUME,
-       OPT_SKIP_EMPTY, OPT_STRICT, OPT_TIMEOUT, OPT_VERSION };
+enum { OPT_BATCH = 256, OPT_COMPRESS, OPT_FAILED, OPT_IN_FLIGHT, OPT_ONEWAY, OPT_PROGRESS, OPT_RATE, OPT_RESUME,
+       OPT_SKIP_EMPTY, OPT_STRICT, OPT_TIMEOUT };
 
 static const struct option longs[] = {
 	{ "line", no_argument, NULL, 'l' },
@@ -99,8 +100,8 @@ static const struct option longs[] = {
 	{ "resume", required_argument, NULL, OPT_RESUME },
 	{ "strict", no_argument, NULL, OPT_STRICT },
 	{ "progress", no_argument, NULL, OPT_PROGRESS },
-	{ "help", no_argument, NULL, OPT_HELP },
-	{ "version", no_argument, NULL, OPT_VERSION },
+	{ "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, 'V' },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -225,8 +226,8 @@ static void option(int c, char **argv)
 	case OPT_RESUME: a.resume_file = optarg; break;
 	case OPT_STRICT: a.strict = true; break;
 	case OPT_PROGRESS: a.progress_wanted = true; break;
-	case OPT_HELP: cli_help(help);
-	case OPT_VERSION: cli_version();
+	case 'h': cli_help(help);
+	case 'V': cli_version();
 	default: cli_bad_option(c, argv);
 	}
 }
@@ -242,7 +243,7 @@ static void parse(int argc, char **argv)
 	a.batch_max = BATCH_DEFAULT;
 	a.flight.opt.retries = -1;
 	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":l0wBJk:K:T:H:n:q:s:g:v", longs, NULL)) != -1)
+	while ((c = getopt_long(argc, argv, ":l0wBJk:K:T:H:n:q:s:g:vhV", longs, NULL)) != -1)
 		option(c, argv);
 	if (optind == argc)
 		cli_usage_error("no TOPIC");

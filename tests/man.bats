@@ -15,7 +15,6 @@ examples() { # examples PAGE
 	awk '/^\.Sh / { on = /EXAMPLES/ } /^\.Bd -literal/ { code = on; next } /^\.Ed/ { code = 0 } code' "$1" | sed 's/\\e/\\/g; s/\\&//g'
 }
 
-
 @test "every page is clean mdoc" {
 	local page bad=
 	for page in "$src"/man/*.[1-8]; do
@@ -47,6 +46,22 @@ examples() { # examples PAGE
 	[ -z "$bad" ] || { echo "$bad"; false; }
 }
 
+# Words of a usage, whatever their case and however they are broken into lines.
+words() {
+	tr -s ' \t\n' ' ' | tr A-Z a-z | sed 's/^ //; s/ $//'
+}
+
+@test "the usage in --help is the SYNOPSIS of the page" {
+	local p bad=
+	for p in mq-send mq-recv mq-admin mq-bench; do
+		mandoc -T ascii "$src"/man/$p.1 | col -b | sed -n '/^SYNOPSIS/,/^DESCRIPTION/p' | sed '1d;$d' | words >synopsis
+		"$p" --help | sed -n '1,/^$/p' | sed 's/^usage: //; /^[A-Z]/d' | words >usage
+		[ -s synopsis ]
+		cmp -s synopsis usage || bad+="$p: $(cat synopsis usage)"$'\n'
+	done
+	[ -z "$bad" ] || { echo "$bad"; false; }
+}
+
 @test "each command of mq-admin is in its page" {
 	mq-admin --help | sed -nE 's/^  ([a-zA-Z]+) +[* ] .*/\1/p' | sort >commands
 	[ -s commands ]
@@ -64,8 +79,8 @@ examples() { # examples PAGE
 		(
 			cd "$page.d"
 			export HOME=$PWD XDG_DATA_HOME=$PWD/share
-			timeout 60 bash -eu ../"$page.sh" >out 2>err
-			status=$?
+			status=0
+			timeout 60 bash -eu ../"$page.sh" >out 2>err || status=$?
 			Q=$XDG_DATA_HOME/mq
 			stop_embedded "$Q"
 			[ $status = 0 ] || { echo "$page: status $status"; cat "../$page.sh" out err; exit 1; }
