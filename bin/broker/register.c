@@ -1,7 +1,8 @@
 /* register.c: keeps this broker known to the name servers.
  *
- * One connection to each, kept open: a name server drops a broker whose connection ends.  A registration carries all topics; while
- * one is on its way to a name server, changes only mark it, and one more follows with all of them.  A name server that cannot be
+ * One connection to each, kept open: a name server drops a broker whose connection ends.  The first registration over a connection
+ * and those of every period carry all topics, those between only what changed; after a topic was deleted it is all again.
+ * While one is on its way to a name server, changes only mark it, and one more follows with all of them.  A name server that cannot be
  * reached is tried again after 1 s, 2 s, 4 s, ... registerNameServerPeriod. */
 #include "register.h"
 #include "broker.h"
@@ -36,6 +37,7 @@ struct ns {
 	bool calling;           /* a registration is on its way */
 	bool wanted;            /* one more is to follow it */
 	bool failed;            /* the last try did not succeed: nobody waits for this one */
+	bool whole;             /* it has had all topics over this connection */
 	uint64_t sent, version; /* of the topics: sent, answered */
 	int64_t retry_ms;       /* delay before the next try, 0: none yet */
 	int64_t due_ms;         /* of the next try or registration; monotonic */
@@ -45,11 +47,10 @@ struct registrar {
 	struct broker *b;
 	struct nsaddr *addrs;
 	struct ns *all;         /* also lost ones */
-	struct buf body;        /* made once per change, for all */
+	struct buf body;        /* all topics: made once per change, for all */
 	uint64_t body_version;
-	int32_t body_mask;
-	int64_t body_counter;
 	bool compressed;
+	struct buf changes;     /* a few topics */
 	uv_timer_t timer;
 	bool soon;
 	int waits;              /* stop: answers and ends of connections that are to come */
@@ -67,16 +68,12 @@ static void make_body(struct registrar *r)
 {
 	struct broker *b = r->b;
 	struct body_register reg = { 0 };
-	int32_t mask = topic_table_perm_mask(b->conf->brokerPermission);
 
-	if (r->body.n && r->body_version == b->topics->file.version && r->body_mask == mask &&
-	    r->body_counter == b->topics->version.counter)
+	if (r->body.n && r->body_version == b->topics->file.version)
 		return;
 	r->body_version = b->topics->file.version;
-	r->body_mask = mask;
-	r->body_counter = b->topics->version.counter;
 	r->body.n = 0;
-	topic_table_body(b->topics, r->body_mask, &reg.topics);
+	topic_table_body(b->topics, topic_table_perm_mask(b->conf->brokerPermission), &reg.topics);
 	body_register_encode(&reg, &r->body);
 	r->compressed = r->body.n > PLAIN_MAX;
 	if (r->compressed) {
@@ -84,6 +81,22 @@ static void make_body(struct registrar *r)
 		body_register_encode_compressed(&reg, &r->body);
 	}
 	free(reg.topics.topic);
+}
+
+/* What changed since s heard last.  False: that is no less than all. */
+static bool make_changes(struct ns *s)
+{
+	struct registrar *r = s->r;
+	struct broker *b = r->b;
+	struct body_register reg = { 0 };
+
+	if (!s->whole || !s->version || s->version < b->topics->whole)
+		return false;
+	r->changes.n = 0;
+	topic_table_changes(b->topics, s->version, topic_table_perm_mask(b->conf->brokerPermission), &reg.topics);
+	body_register_encode(&reg, &r->changes);
+	free(reg.topics.topic);
+	return r->changes.n <= PLAIN_MAX;
 }
 
 /* What became of a try: the next one is due later and later while it fails. */
@@ -139,10 +152,13 @@ static void on_registered(void *arg, int rc, struct frame *f)
 			log_info("registered name=%s addr=%s at=%s", b->conf->brokerName, b->addr, s->addr);
 		b->metrics.registrations++;
 		s->version = s->sent;
-		order_topics(b, f);
+		if (s == s->r->all) /* one of them is enough; two might say different things for ever */
+			order_topics(b, f);
 	}
 	if (s->r->stopping || s->lost)
 		return;
+	if (rc < 0 || f->code != RESP_SUCCESS)
+		s->whole = false;
 	if (rc == 0 && s->wanted)
 		send_registration(s);
 	tried(s, rc == 0 && f->code == RESP_SUCCESS);
@@ -151,28 +167,35 @@ static void on_registered(void *arg, int rc, struct frame *f)
 static void send_registration(struct ns *s)
 {
 	struct broker *b = s->r->b;
+	struct buf *body = &s->r->changes;
 	struct frame_out o;
+	bool whole;
 
 	if (s->calling) {
 		s->wanted = true;
 		return;
 	}
-	make_body(s->r);
+	whole = !make_changes(s);
+	if (whole) {
+		make_body(s->r);
+		body = &s->r->body;
+	}
 	s->calling = true;
 	s->wanted = false;
-	s->sent = s->r->body_version;
+	s->sent = b->topics->file.version;
+	s->whole = true; /* until it fails */
 	conn_call(s->c, &o, REQ_REGISTER_BROKER, FRAME_JSON, b->conf->registerBrokerTimeoutMills, on_registered, s);
 	frame_cstr(&o, "brokerAddr", b->addr);
 	frame_i64(&o, "brokerId", b->conf->brokerId);
 	frame_cstr(&o, "brokerName", b->conf->brokerName);
 	frame_cstr(&o, "clusterName", b->conf->brokerClusterName);
 	frame_cstr(&o, "haServerAddr", b->ha_addr);
-	frame_bool(&o, "compressed", s->r->compressed);
+	frame_bool(&o, "compressed", whole && s->r->compressed);
 	frame_bool(&o, "enableActingMaster", false);
-	frame_bool(&o, "fullTable", true);
-	frame_i64(&o, "bodyCrc32", crc32_peer(s->r->body.p, s->r->body.n));
+	frame_bool(&o, "fullTable", whole);
+	frame_i64(&o, "bodyCrc32", crc32_peer(body->p, body->n));
 	frame_body(&o);
-	buf_str(o.buf, buf_view(&s->r->body));
+	buf_str(o.buf, buf_view(body));
 	frame_end(&o);
 	conn_kick(s->c);
 }
@@ -217,7 +240,7 @@ static void on_closed_conn(struct conn *c, int why)
 	if (opened)
 		broker_conn_closed(s->r->b, c, why);
 	s->c = NULL;
-	s->opened = s->calling = false;
+	s->opened = s->calling = s->whole = false;
 	if (s->r->stopping) {
 		waited(s->r);
 		return;
@@ -237,6 +260,7 @@ static void attempt(struct ns *s)
 {
 	struct mq_error e;
 
+	s->whole = false;
 	if (s->c) {
 		if (s->opened)
 			send_registration(s);
@@ -419,6 +443,7 @@ static void on_closed(uv_handle_t *handle)
 	while (r->all)
 		ns_free(r->all);
 	buf_free(&r->body);
+	buf_free(&r->changes);
 	free(r);
 }
 

@@ -141,20 +141,22 @@ static struct topic *add(struct topic_table *t, const struct body_topic *conf)
 	return x;
 }
 
-/* Something that is saved and registered has changed. */
-static void changed(struct topic_table *t)
+/* Something that is saved and registered has changed: x, or (NULL) what the topics that are there do not tell. */
+static void changed(struct topic_table *t, struct topic *x)
 {
 	body_version_next(&t->version, clock_wall_ms(), 0);
 	table_file_changed(&t->file);
+	if (x)
+		x->changed = t->file.version;
+	else
+		t->whole = t->file.version;
 	if (t->b->reg)
 		register_soon(t->b->reg);
 }
 
 void topic_table_touch(struct topic_table *t)
 {
-	body_version_next(&t->version, clock_wall_ms(), 0);
-	if (t->b->reg)
-		register_soon(t->b->reg);
+	changed(t, NULL);
 }
 
 static void write_file(void *table, struct buf *out)
@@ -233,6 +235,7 @@ int topic_table_open(struct topic_table **out, struct broker *b, struct mq_error
 		free(t);
 		return rc;
 	}
+	t->file.version = t->file.saved = 1; /* 0 is nothing yet, for those who are told */
 	if (json) {
 		body_topic_table_get(&body.keep, json, &body);
 		for (size_t i = 0; i < body.n; i++) {
@@ -272,7 +275,7 @@ static struct topic *create(struct topic_table *t, const struct body_topic *conf
 {
 	struct topic *x = add(t, conf);
 
-	changed(t);
+	changed(t, x);
 	x->since = t->file.version;
 	log_info("topic made name=%s read=%d write=%d perm=%d%s", x->name, conf->read, conf->write, conf->perm, why);
 	return x;
@@ -316,7 +319,7 @@ struct topic *topic_table_of_group(struct topic_table *t, const char *prefix, st
 		log_info("topic gets more queues name=%s read=%d write=%d queues=%d", x->name, x->conf.read, x->conf.write, queues);
 		x->conf.read = x->conf.read < queues ? queues : x->conf.read;
 		x->conf.write = x->conf.write < queues ? queues : x->conf.write;
-		changed(t);
+		changed(t, x);
 	}
 	return x;
 }
@@ -331,7 +334,7 @@ int topic_table_delete(struct topic_table *t, struct mq_str name, struct mq_erro
 		x->deleted = true;
 		hold_wake_topic(t->b->hold, x, (struct mq_str){ 0 });
 		log_info("topic deleted name=%s", x->name);
-		changed(t);
+		changed(t, NULL);
 	}
 	offset_table_drop_topic(t->b->offsets, name);
 	rc = mqstore_delete_topic(t->b->store, name, e);
@@ -345,7 +348,6 @@ int topic_table_delete(struct topic_table *t, struct mq_str name, struct mq_erro
 
 void topic_table_order(struct topic_table *t, const struct body_pair *pair, size_t n)
 {
-	bool any = false;
 	struct topic *x, *tmp;
 
 	HASH_ITER(hh, t->all, x, tmp) {
@@ -355,13 +357,9 @@ void topic_table_order(struct topic_table *t, const struct body_pair *pair, size
 			order = str_eq(pair[i].key, x->conf.name);
 		if (order != x->conf.order) {
 			x->conf.order = order;
-			any = true;
+			changed(t, x);
 			log_info("topic order name=%s order=%d", x->name, order);
 		}
-	}
-	if (any) { /* registering is what told us: do not register for it again at once */
-		body_version_next(&t->version, clock_wall_ms(), 0);
-		table_file_changed(&t->file);
 	}
 }
 
@@ -370,16 +368,23 @@ int32_t topic_table_perm_mask(int32_t perm)
 	return (perm & (PERM_READ | PERM_WRITE)) == (PERM_READ | PERM_WRITE) ? ~0 : perm;
 }
 
-void topic_table_body(struct topic_table *t, int32_t perm_mask, struct body_topic_table *out)
+void topic_table_changes(struct topic_table *t, uint64_t version, int32_t perm_mask, struct body_topic_table *out)
 {
 	struct topic *x, *tmp;
 
 	*out = (struct body_topic_table){ .version = t->version };
 	out->topic = mem_alloc((HASH_COUNT(t->all) + 1) * sizeof *out->topic);
 	HASH_ITER(hh, t->all, x, tmp) {
+		if (x->changed <= version && version)
+			continue;
 		out->topic[out->n] = x->conf;
 		out->topic[out->n++].perm &= perm_mask;
 	}
+}
+
+void topic_table_body(struct topic_table *t, int32_t perm_mask, struct body_topic_table *out)
+{
+	topic_table_changes(t, 0, perm_mask, out);
 }
 
 /* ---- Change by request -------------------------------------------------------------------------------------------------- */
@@ -517,7 +522,7 @@ int topic_table_set(struct topic_table *t, const struct body_topic *to, struct m
 	conf.attr = x->conf.attr;
 	conf.nattrs = x->conf.nattrs;
 	x->conf = conf;
-	changed(t);
+	changed(t, x);
 	*was_changed = true;
 	log_info("topic changed name=%s read=%d write=%d perm=%d", x->name, to->read, to->write, to->perm);
 	return 0;

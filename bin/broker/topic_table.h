@@ -31,6 +31,7 @@ struct topic {
 	bool no_send;                   /* clients may not send to it */
 	bool retry;                     /* %RETRY%... */
 	const char *unserved;           /* attribute that is kept but not served: no sends; NULL = none */
+	uint64_t changed;               /* version of the table's file with the last change */
 	uint64_t since;                 /* version of the table's file in which it first stands; 0 = long settled */
 	int32_t nqueues;                /* of `queue`: max(read, write) */
 	struct mqstore_queue **queue;   /* filled on first use */
@@ -41,8 +42,9 @@ struct topic {
 struct topic_table {
 	struct broker *b;
 	struct topic *all;              /* uthash */
-	struct table_file file;
+	struct table_file file;         /* its version counts every change that is registered */
 	struct body_version version;
+	uint64_t whole;                 /* file.version from which on who is behind needs the whole table */
 };
 
 /* Load and add the topics that exist in every broker.  *t NULL on failure. */
@@ -64,7 +66,7 @@ int topic_table_set(struct topic_table *t, const struct body_topic *to, struct m
 int topic_table_delete(struct topic_table *t, struct mq_str name, struct mq_error *e);
 /* Which topics are in order, by the name servers' table of ORDER_TOPIC_CONFIG: those that stand in it. */
 void topic_table_order(struct topic_table *t, const struct body_pair *pair, size_t n);
-/* Something that is registered for all topics changed (brokerPermission): a new DataVersion, no save. */
+/* Something that is registered for all topics changed (brokerPermission). */
 void topic_table_touch(struct topic_table *t);
 
 /* Queue handle; create = false: NULL if it never held a message. id must be >= 0 and < nqueues. */
@@ -81,5 +83,7 @@ bool topic_is_system(struct mq_str name);
 /* That mask: perms are cut down when the broker as a whole (brokerPermission) may not be read or written. */
 int32_t topic_table_perm_mask(int32_t broker_permission);
 void topic_table_body(struct topic_table *t, int32_t perm_mask, struct body_topic_table *out);
+/* The same of those topics alone that changed after `version` (> 0) of the file. */
+void topic_table_changes(struct topic_table *t, uint64_t version, int32_t perm_mask, struct body_topic_table *out);
 
 #endif
