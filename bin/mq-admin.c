@@ -6,7 +6,8 @@
 #include <unistd.h>
 
 static const struct command *const tables[] = {
-	topic_commands, group_commands, broker_commands, cluster_commands, message_commands,
+	topic_commands, topic_change_commands, group_commands, client_commands, offset_commands, cluster_commands, broker_commands,
+	namesrv_commands, stats_commands, message_commands, message_find_commands, message_print_commands, message_send_commands,
 	store_find_commands, store_du_commands, store_dump_commands, store_check_commands, store_repair_commands,
 };
 enum { TABLES = sizeof tables / sizeof tables[0] };
@@ -30,7 +31,7 @@ static void help(void)
 	size_t n = (size_t)snprintf(text, sizeof text, "%s", head);
 	for (size_t t = 0; t < TABLES; t++)
 		for (const struct command *c = tables[t]; c->name; c++)
-			n += (size_t)snprintf(text + n, sizeof text - n, "  %-18s %c %s\n", c->name,
+			n += (size_t)snprintf(text + n, sizeof text - n, "  %-22s %c %s\n", c->name,
 				c->where & COMMAND_FILES ? '+' : c->where & COMMAND_STORE ? '*' : ' ', c->help);
 	cli_help(text);
 }
@@ -189,6 +190,8 @@ int main(int argc, char **argv)
 	command_options(argc, argv, &a, &g);
 	a.format = format_of(g.output);
 	a.timeout_ms = (int32_t)g.timeout_ms;
+	if (a.command->where & COMMAND_ALONE)
+		return cli_close_stdout(a.command->run(&a));
 	if (mqclient_address(g.addr, addr, sizeof addr, &err) < 0)
 		cli_fail(&err);
 	a.addr = addr;

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static struct mq_str str(const char *s) { return (struct mq_str){ s, s ? strlen(s) : 0 }; }
 
@@ -51,6 +52,35 @@ int64_t admin_int(const struct admin *a, const char *name, int64_t otherwise, in
 	return cli_int(opt, v, min, max);
 }
 
+static bool mqadmin_date(const char *v, int64_t *ms)
+{
+	struct tm tm = { .tm_isdst = -1 };
+	int n = 0, milli = 0;
+	if (sscanf(v, "%4d-%2d-%2d#%2d:%2d:%2d:%3d%n", &tm.tm_year, &tm.tm_mon, &tm.tm_mday, &tm.tm_hour, &tm.tm_min, &tm.tm_sec, &milli,
+	           &n) != 7 || v[n])
+		return false;
+	tm.tm_year -= 1900;
+	tm.tm_mon -= 1;
+	time_t t = mktime(&tm);
+	*ms = (int64_t)t * 1000 + milli;
+	return t != (time_t)-1;
+}
+
+int64_t admin_time(const struct admin *a, const char *name, int64_t otherwise)
+{
+	const char *v = admin_opt(a, name);
+	char opt[64];
+	int64_t ms;
+	if (!v)
+		return otherwise;
+	snprintf(opt, sizeof opt, "--%s", name);
+	if (*v && v[strspn(v, "0123456789")] == 0)
+		return cli_int(opt, v, 0, INT64_MAX);
+	return mqadmin_date(v, &ms) ? ms : cli_time_ms(opt, v);
+}
+
+bool admin_dry_run(const struct admin *a) { return admin_flag(a, "dry-run"); }
+
 /* ---- Asking ---------------------------------------------------------------------------------------------------------- */
 
 void admin_field(struct admin_fields *f, const char *name, const char *value)
@@ -92,6 +122,24 @@ json_t *admin_json(const struct mqclient_answer *ans)
 	if (!o)
 		cli_die(CLI_SYSTEM, "the answer is no JSON");
 	return o;
+}
+
+/* A copy: those of the client live until the next turn of its loop. */
+const char *const *admin_nameservers(struct admin *a)
+{
+	static char *copy[64];
+	size_t n = 0;
+	for (const char *const *ns = mqclient_nameservers(a->client); *ns && n + 1 < sizeof copy / sizeof *copy; ns++) {
+		free(copy[n]);
+		copy[n] = strdup(*ns);
+		if (!copy[n++])
+			cli_die(CLI_SYSTEM, "out of memory");
+	}
+	for (size_t i = n; i < sizeof copy / sizeof *copy && copy[i]; i++) {
+		free(copy[i]);
+		copy[i] = NULL;
+	}
+	return (const char *const *)copy;
 }
 
 const struct mqclient_field *admin_answer_field(const struct mqclient_answer *ans, const char *name)
@@ -155,11 +203,27 @@ void admin_cluster(struct admin *a, const char *cluster, struct admin_brokers *o
 	qsort(out->b, out->n, sizeof *out->b, by_name);
 }
 
-void admin_targets(struct admin *a, struct admin_brokers *out)
+/* -b and -c have one letter but several long names. */
+static const char *opt_of_letter(const struct admin *a, char letter)
 {
-	const char *b = admin_opt(a, "brokerAddr"), *c = admin_opt(a, "clusterName");
+	for (size_t i = 0; a->command->opts[i].name; i++)
+		if (a->command->opts[i].letter == letter)
+			return a->value[i];
+	abort();
+}
+
+static void free_broker(struct admin_broker *b)
+{
+	free(b->cluster);
+	free(b->name);
+	free(b->addr);
+}
+
+static void targets(struct admin *a, bool slaves, bool all, struct admin_brokers *out)
+{
+	const char *b = opt_of_letter(a, 'b'), *c = opt_of_letter(a, 'c');
 	out->n = 0;
-	if (!b == !c)
+	if ((b && c) || (!b && !c && !all))
 		admin_usage(a, "give either -b BROKER-ADDRESS or -c CLUSTER");
 	if (b) {
 		add_broker(out, "", "", 0, b);
@@ -168,26 +232,26 @@ void admin_targets(struct admin *a, struct admin_brokers *out)
 	admin_cluster(a, c, out);
 	size_t n = 0;
 	for (size_t i = 0; i < out->n; i++) {
-		if (out->b[i].id == 0) {
+		if (slaves || out->b[i].id == 0)
 			out->b[n++] = out->b[i];
-		} else {
-			free(out->b[i].cluster);
-			free(out->b[i].name);
-			free(out->b[i].addr);
-		}
+		else
+			free_broker(&out->b[i]);
 	}
 	out->n = n;
-	if (n == 0)
+	if (n == 0 && c)
 		cli_die(CLI_NONE, "%s: cluster '%s' has no master", a->command->name, c);
+	if (n == 0)
+		cli_die(CLI_NONE, "%s: there is no master", a->command->name);
 }
+
+void admin_targets(struct admin *a, struct admin_brokers *out) { targets(a, false, false, out); }
+void admin_targets_and_slaves(struct admin *a, struct admin_brokers *out) { targets(a, true, false, out); }
+void admin_targets_or_all(struct admin *a, struct admin_brokers *out) { targets(a, false, true, out); }
 
 void admin_brokers_free(struct admin_brokers *b)
 {
-	for (size_t i = 0; i < b->n; i++) {
-		free(b->b[i].cluster);
-		free(b->b[i].name);
-		free(b->b[i].addr);
-	}
+	for (size_t i = 0; i < b->n; i++)
+		free_broker(&b->b[i]);
 	b->n = 0;
 }
 
@@ -208,6 +272,24 @@ const char *admin_broker_addr(const json_t *broker_data)
 	if (!addr)
 		addr = json_object_iter_value(json_object_iter(addrs));
 	return json_string_value(addr);
+}
+
+json_t *admin_route_of(struct admin *a, const char *topic)
+{
+	json_t *route = admin_route(a, topic);
+	if (!route)
+		cli_die(CLI_NONE, "%s: no topic '%s'", a->command->name, topic);
+	return route;
+}
+
+const char *admin_route_addr(const json_t *route, const char *broker)
+{
+	json_t *d;
+	size_t i;
+	json_array_foreach(json_object_get(route, "brokerDatas"), i, d)
+		if (strcmp(admin_text(d, "brokerName", ""), broker) == 0)
+			return admin_broker_addr(d);
+	return NULL;
 }
 
 json_t *admin_topics(struct admin *a)
@@ -239,4 +321,36 @@ json_t *admin_queue_key(const char *key)
 {
 	json_t *o = json_loads(key, 0, NULL);
 	return o ? o : json_object();
+}
+
+void admin_dump(const json_t *o)
+{
+	char *text = json_dumps(o, JSON_COMPACT | JSON_ENCODE_ANY);
+	if (!text)
+		cli_die(CLI_SYSTEM, "out of memory");
+	puts(text);
+	free(text);
+}
+
+/* The peer numbers its versions one after the other, each with a snapshot before it: V3_2_0_SNAPSHOT is 66; from 3.3 to 3.9 there are
+ * nine a minor version, V3_3_1_SNAPSHOT is 86; from 4.0 on there are ten, V4_0_0_SNAPSHOT is 212. */
+const char *admin_version(int64_t version, char out[32])
+{
+	int64_t n = version, minor, patch;
+	if (n < 66 || n > 611) {
+		snprintf(out, 32, "%lld", (long long)n);
+		return out;
+	}
+	if (n < 86) {
+		minor = 32;
+		patch = (n - 66) / 2;
+	} else if (n < 212) {
+		minor = 33 + (n - 86) / 18;
+		patch = 1 + (n - 86) % 18 / 2;
+	} else {
+		minor = 40 + (n - 212) / 20;
+		patch = (n - 212) % 20 / 2;
+	}
+	snprintf(out, 32, "V%lld_%lld_%lld%s", (long long)(minor / 10), (long long)(minor % 10), (long long)patch, n % 2 ? "" : "_SNAPSHOT");
+	return out;
 }

@@ -19,7 +19,8 @@ struct command_opt {
 };
 
 enum { COMMAND_CLUSTER = 1, COMMAND_STORE = 2 /* also works on store:DIR */,
-       COMMAND_FILES = 4 /* only there, and on the files as they are: no handle is opened */ };
+       COMMAND_FILES = 4 /* only there, and on the files as they are: no handle is opened */,
+       COMMAND_ALONE = 8 /* needs neither */ };
 
 struct command {
 	const char *name;
@@ -30,8 +31,10 @@ struct command {
 };
 
 /* One table a noun, ended by an all-zero row. */
-extern const struct command topic_commands[], group_commands[], broker_commands[], cluster_commands[], message_commands[];
+extern const struct command topic_commands[], topic_change_commands[], group_commands[], client_commands[], offset_commands[],
+	broker_commands[], namesrv_commands[], cluster_commands[], stats_commands[], message_commands[], message_find_commands[],
+	message_print_commands[], message_send_commands[];
 extern const struct command store_check_commands[], store_du_commands[], store_dump_commands[], store_find_commands[],
-       store_repair_commands[];
+	store_repair_commands[];
 
 #endif

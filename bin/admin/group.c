@@ -80,6 +80,73 @@ static int update_sub_group(struct admin *a)
 	return CLI_OK;
 }
 
+/* ---- deleteSubGroup -------------------------------------------------------------------------------------------------- */
+
+static int delete_sub_group(struct admin *a)
+{
+	static struct admin_brokers targets;
+	const char *group = admin_opt(a, "groupName"), *cluster = admin_opt(a, "clusterName");
+	bool offsets = admin_bool(a, "removeOffset", false);
+	struct admin_fields f = { .n = 0 };
+	struct mqclient_answer ans;
+	char topic[300];
+	admin_targets(a, &targets);
+	admin_field(&f, "groupName", group);
+	admin_field(&f, "cleanOffset", offsets ? "true" : "false");
+	for (size_t i = 0; i < targets.n; i++) {
+		if (admin_dry_run(a)) {
+			printf("would delete subscription group [%s]%s from broker [%s].\n", group, offsets ? " and its offsets" : "", targets.b[i].addr);
+			continue;
+		}
+		admin_ask(a, targets.b[i].addr, 207, &f, no_body, NULL, &ans);
+		printf("delete subscription group [%s] from broker [%s]%s%s%s success.\n", group, targets.b[i].addr, cluster ? " in cluster [" : "",
+		       cluster ? cluster : "", cluster ? "]" : "");
+	}
+	admin_brokers_free(&targets);
+	/* As mqadmin: its retry and dead letter topics go with it, of a whole cluster only. */
+	for (int i = 0; cluster && i < 2; i++) {
+		snprintf(topic, sizeof topic, "%s%s", i ? "%DLQ%" : "%RETRY%", group);
+		topic_delete(a, topic, cluster);
+	}
+	return CLI_OK;
+}
+
+/* ---- getConsumerConfig ----------------------------------------------------------------------------------------------- */
+
+static int get_consumer_config(struct admin *a)
+{
+	static struct admin_brokers all;
+	const char *group = admin_opt(a, "groupName"), *key;
+	struct show *s = show_record(a->format);
+	size_t found = 0;
+	json_t *v;
+	admin_cluster(a, NULL, &all);
+	for (size_t i = 0; i < all.n; i++) {
+		struct admin_fields f = { .n = 0 };
+		struct mqclient_answer ans;
+		admin_field(&f, "group", group);
+		if (all.b[i].id != 0 || admin_ask(a, all.b[i].addr, 352, &f, no_body, (const int[]){ 1, 26, 0 }, &ans))
+			continue;
+		json_t *o = admin_json(&ans);
+		found++;
+		json_object_foreach(o, key, v) {
+			char name[600];
+			char *text = json_is_string(v) ? NULL : json_dumps(v, JSON_COMPACT | JSON_ENCODE_ANY);
+			snprintf(name, sizeof name, "%s:%s %s", all.b[i].cluster, all.b[i].name, key);
+			show_key(s, name);
+			show_cstr(s, text ? text : json_string_value(v));
+			free(text);
+		}
+		json_decref(o);
+	}
+	admin_brokers_free(&all);
+	if (found)
+		show_close(s);
+	else
+		cli_warn("getConsumerConfig: no broker knows the group '%s'", group);
+	return found ? CLI_OK : CLI_NONE;
+}
+
 /* ---- consumerProgress ------------------------------------------------------------------------------------------------ */
 
 struct progress {
@@ -163,29 +230,11 @@ static void progress_free(struct progress_list *l)
 	free(l->v);
 }
 
-/* Live members of the group, or NULL. The address asked goes to addr. */
-static json_t *connections(struct admin *a, const char *group, char *addr, size_t cap)
-{
-	char retry[300];
-	struct admin_fields f = { .n = 0 };
-	struct mqclient_answer ans;
-	snprintf(retry, sizeof retry, "%%RETRY%%%s", group);
-	json_t *route = admin_route(a, retry), *first = json_array_get(json_object_get(route, "brokerDatas"), 0), *o = NULL;
-	if (first && admin_broker_addr(first)) {
-		snprintf(addr, cap, "%s", admin_broker_addr(first));
-		admin_field(&f, "consumerGroup", group);
-		if (admin_ask(a, addr, 203, &f, no_body, (const int[]){ 206, 0 }, &ans) == 0)
-			o = admin_json(&ans);
-	}
-	json_decref(route);
-	return o;
-}
-
 /* -s: which client has which queue, asked of the clients themselves through the broker. */
 static void find_clients(struct admin *a, const char *group, struct progress_list *l)
 {
 	char addr[300];
-	json_t *o = connections(a, group, addr, sizeof addr), *c;
+	json_t *o = client_connections(a, group, NULL, addr, sizeof addr), *c;
 	size_t i, k;
 	json_array_foreach(json_object_get(o, "connectionSet"), i, c) {
 		const char *id = admin_text(c, "clientId", ""), *key;
@@ -253,17 +302,17 @@ static int one_group(struct admin *a, const char *group)
 
 static void group_row(struct admin *a, struct show *s, const char *group)
 {
-	char addr[300];
+	char addr[300], version[32];
 	struct progress_list l;
 	int64_t diff = 0;
 	collect(a, group, NULL, &l);
 	for (size_t i = 0; i < l.n; i++)
 		diff += l.v[i].broker_off - l.v[i].consumer_off;
-	json_t *o = connections(a, group, addr, sizeof addr), *set = json_object_get(o, "connectionSet");
+	json_t *o = client_connections(a, group, NULL, addr, sizeof addr), *set = json_object_get(o, "connectionSet");
 	show_cstr(s, group);
 	show_i64(s, (int64_t)json_array_size(set));
 	if (json_array_size(set))
-		show_i64(s, admin_i64(json_array_get(set, 0), "version", 0));
+		show_cstr(s, admin_version(admin_i64(json_array_get(set, 0), "version", 0), version));
 	else
 		show_cstr(s, NULL);
 	show_cstr(s, admin_text(o, "consumeType", NULL));
@@ -314,6 +363,18 @@ static const struct command_opt update_opts[] = {
 	{ 'a', "notifyConsumerIdsChanged", "BOOL", false, "tell members when others come and go" },
 	{ 0 },
 };
+static const struct command_opt delete_opts[] = {
+	{ 'g', "groupName", "GROUP", true, "the group" },
+	{ 'b', "brokerAddr", "ADDR", false, "from this broker" },
+	{ 'c', "clusterName", "CLUSTER", false, "from every master of this cluster, with its retry and dead letter topics" },
+	{ 'r', "removeOffset", "BOOL", false, "and its offsets (false)" },
+	ADMIN_DRY_RUN,
+	{ 0 },
+};
+static const struct command_opt config_opts[] = {
+	{ 'g', "groupName", "GROUP", true, "the group" },
+	{ 0 },
+};
 static const struct command_opt progress_opts[] = {
 	{ 'g', "groupName", "GROUP", false, "this group; else all" },
 	{ 't', "topicName", "TOPIC", false, "this topic only" },
@@ -323,6 +384,8 @@ static const struct command_opt progress_opts[] = {
 
 const struct command group_commands[] = {
 	{ "updateSubGroup", update_opts, update_sub_group, COMMAND_CLUSTER, "create or change a consumer group" },
+	{ "deleteSubGroup", delete_opts, delete_sub_group, COMMAND_CLUSTER, "delete a consumer group" },
+	{ "getConsumerConfig", config_opts, get_consumer_config, COMMAND_CLUSTER, "settings of a consumer group on each broker" },
 	{ "consumerProgress", progress_opts, consumer_progress, COMMAND_CLUSTER | COMMAND_STORE, "how far groups have consumed" },
 	{ 0 },
 };

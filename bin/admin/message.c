@@ -1,6 +1,7 @@
 /* message.c: find a message by id or key and show it. */
 #include "admin.h"
 #include "../cli.h"
+#include <iconv.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -71,37 +72,74 @@ static bool printable(struct mq_str b)
 	return v != NULL;
 }
 
-static void show_body(struct show *s, const struct mq_message *m)
+/* b in UTF-8, or NULL if it is nothing in that charset. The caller frees it. */
+static char *decoded(struct mq_str b, const char *charset)
+{
+	iconv_t cd = iconv_open("UTF-8", charset);
+	if (cd == (iconv_t)-1)
+		cli_usage_error("no charset '%s'", charset);
+	size_t cap = b.n * 4 + 1, left = cap - 1, in_left = b.n;
+	char *text = malloc(cap), *out = text, *in = (char *)b.p;
+	if (!text)
+		cli_die(CLI_SYSTEM, "out of memory");
+	bool ok = iconv(cd, &in, &in_left, &out, &left) != (size_t)-1;
+	*out = 0;
+	iconv_close(cd);
+	if (ok && printable((struct mq_str){ text, (size_t)(out - text) }))
+		return text;
+	free(text);
+	return NULL;
+}
+
+static char *hexadecimal(struct mq_str b)
 {
 	static const char digits[] = "0123456789abcdef";
+	char *hex = malloc(b.n * 2 + 1);
+	if (!hex)
+		cli_die(CLI_SYSTEM, "out of memory");
+	for (size_t i = 0; i < b.n; i++) {
+		hex[2 * i] = digits[(unsigned char)b.p[i] >> 4];
+		hex[2 * i + 1] = digits[b.p[i] & 15];
+	}
+	hex[b.n * 2] = 0;
+	return hex;
+}
+
+char *message_body_text(const struct mq_message *m, const char *charset, size_t *size, bool *hex)
+{
 	void *scratch = NULL;
 	size_t cap = 0;
 	struct mq_str body;
+	char *text = NULL;
 	int rc = mq_message_body(m, INFLATED_MAX, &scratch, &cap, &body);
 	if (rc < 0) {
 		cli_warn("body cannot be unpacked (%s): shown as stored", mq_strerror(rc));
 		body = m->body;
 	}
-	show_number(s, "bodySize", (int64_t)body.n);
-	if (printable(body)) {
-		show_key(s, "body");
-		show_str(s, body.p ? body : (struct mq_str){ "", 0 });
-	} else {
-		char *hex = malloc(body.n * 2 + 1);
-		if (!hex)
-			cli_die(CLI_SYSTEM, "out of memory");
-		for (size_t i = 0; i < body.n; i++) {
-			hex[2 * i] = digits[(unsigned char)body.p[i] >> 4];
-			hex[2 * i + 1] = digits[body.p[i] & 15];
-		}
-		show_key(s, "bodyHex");
-		show_str(s, (struct mq_str){ hex, body.n * 2 });
-		free(hex);
-	}
+	*size = body.n;
+	if (charset && strcasecmp(charset, "UTF-8") != 0 && strcasecmp(charset, "UTF8") != 0)
+		text = decoded(body, charset);
+	else if (printable(body))
+		text = strndup(body.p ? body.p : "", body.n);
+	*hex = !text;
+	if (!text)
+		text = hexadecimal(body);
 	free(scratch);
+	return text;
 }
 
-void message_show(struct admin *a, const struct mq_message *m)
+static void show_body(struct show *s, const struct mq_message *m, const char *charset)
+{
+	size_t size;
+	bool hex;
+	char *text = message_body_text(m, charset, &size, &hex);
+	show_number(s, "bodySize", (int64_t)size);
+	show_key(s, hex ? "bodyHex" : "body");
+	show_cstr(s, text);
+	free(text);
+}
+
+void message_show(struct admin *a, const struct mq_message *m, const char *charset)
 {
 	char id[MQ_ID_TEXT];
 	struct show *s = show_record(a->format);
@@ -124,7 +162,7 @@ void message_show(struct admin *a, const struct mq_message *m)
 	show_number(s, "flag", m->flag);
 	show_number(s, "sysFlag", m->sys_flag);
 	show_props(s, m->props);
-	show_body(s, m);
+	show_body(s, m, charset);
 	show_close(s);
 }
 
@@ -162,7 +200,7 @@ static const char *track_state(struct admin *a, const char *addr, const char *gr
 	return state;
 }
 
-static void show_track(struct admin *a, const char *addr, const char *topic, int64_t queue, int64_t off)
+void message_track(struct admin *a, const char *addr, const char *topic, int64_t queue, int64_t off)
 {
 	static const struct show_col cols[] = { { "#Group", "group" }, { "#Track", "track" } };
 	struct admin_fields f = { .n = 0 };
@@ -183,6 +221,41 @@ static void show_track(struct admin *a, const char *addr, const char *topic, int
 		show_close(s);
 	}
 	json_decref(o);
+}
+
+/* ---- Handed to a client ---------------------------------------------------------------------------------------------- */
+
+int message_push(struct admin *a, const char *addr, const char *topic, const char *id)
+{
+	struct admin_fields f = { .n = 0 };
+	struct mqclient_answer ans;
+	const char *key;
+	json_t *v;
+	admin_field(&f, "consumerGroup", admin_opt(a, "consumerGroup"));
+	admin_field(&f, "clientId", admin_opt(a, "clientId"));
+	admin_field(&f, "msgId", id);
+	admin_field(&f, "topic", topic);
+	admin_ask(a, addr, 309, &f, no_body, NULL, &ans);
+	json_t *o = admin_json(&ans);
+	struct show *s = show_record(a->format);
+	json_object_foreach(o, key, v) {
+		char *text = json_is_string(v) ? NULL : json_dumps(v, JSON_COMPACT | JSON_ENCODE_ANY);
+		show_key(s, key);
+		show_cstr(s, text ? text : json_string_value(v));
+		free(text);
+	}
+	show_close(s);
+	int status = strcmp(admin_text(o, "consumeResult", ""), "CR_SUCCESS") == 0 ? CLI_OK : CLI_REFUSED;
+	json_decref(o);
+	return status;
+}
+
+bool message_wants_push(struct admin *a)
+{
+	bool group = admin_opt(a, "consumerGroup"), client = admin_opt(a, "clientId");
+	if (group != client)
+		admin_usage(a, "-g GROUP and -d CLIENT go together: the message is handed to that member");
+	return group;
 }
 
 /* ---- Commands -------------------------------------------------------------------------------------------------------- */
@@ -210,9 +283,11 @@ static int query_by_id(struct admin *a)
 	char topic[300];
 	int64_t queue = m.queue_id, queue_off = m.queue_off;
 	snprintf(topic, sizeof topic, MQ_STR_FMT, MQ_STR_ARG(m.topic));
-	message_show(a, &m);
+	if (message_wants_push(a))
+		return message_push(a, to, topic, id);
+	message_show(a, &m, admin_opt(a, "bodyFormat"));
 	if (a->format == SHOW_TABLE && to)
-		show_track(a, to, topic, queue, queue_off);
+		message_track(a, to, topic, queue, queue_off);
 	return CLI_OK;
 }
 
@@ -281,6 +356,9 @@ static int query_by_key(struct admin *a)
 
 static const struct command_opt id_opts[] = {
 	{ 'i', "msgId", "ID", true, "offset id of the message" },
+	{ 'g', "consumerGroup", "GROUP", false, "with -d: hand it to a member of this group" },
+	{ 'd', "clientId", "CLIENT", false, "that member" },
+	{ 'f', "bodyFormat", "CHARSET", false, "charset of the body (UTF-8)" },
 	{ 0 },
 };
 static const struct command_opt key_opts[] = {

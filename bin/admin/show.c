@@ -23,6 +23,8 @@ struct show {
 	const struct show_col *cols;
 	size_t ncols, ncells, cap;
 	struct cell *cells;     /* row by row */
+	size_t left;            /* rows that have been printed */
+	size_t *width;          /* of the columns so far */
 	char **keys;            /* of a record, one a cell */
 };
 
@@ -109,7 +111,8 @@ void show_time(struct show *s, int64_t ms)
 		add(s, CELL_NUMBER, printed("%s", show_time_text(ms, t)), printed("%lld", (long long)ms));
 }
 
-size_t show_count(const struct show *s) { return s->ncells / s->ncols; }
+static size_t rows_here(const struct show *s) { return s->ncells / s->ncols; }
+size_t show_count(const struct show *s) { return s->left + rows_here(s); }
 
 /* Columns that a terminal gives the text; bytes where it is not valid in this locale. */
 static size_t width(const char *t)
@@ -155,19 +158,23 @@ static void put_cell(const struct cell *c, size_t w, bool last)
 
 static void table(struct show *s)
 {
-	size_t rows = show_count(s), *w = must(calloc(s->ncols, sizeof *w));
+	size_t rows = rows_here(s);
+	bool first = !s->width;
+	if (first)
+		s->width = must(calloc(s->ncols, sizeof *s->width));
+	size_t *w = s->width;
 	for (size_t c = 0; c < s->ncols; c++) {
-		w[c] = width(s->cols[c].title);
+		size_t title = width(s->cols[c].title);
+		w[c] = title > w[c] ? title : w[c];
 		for (size_t r = 0; r < rows; r++) {
 			size_t n = width(cell_text(&s->cells[r * s->ncols + c]));
 			w[c] = n > w[c] ? n : w[c];
 		}
 	}
-	for (size_t c = 0; c < s->ncols; c++)
+	for (size_t c = 0; first && c < s->ncols; c++)
 		put_cell(&(struct cell){ CELL_TEXT, (char *)s->cols[c].title, NULL }, w[c], c + 1 == s->ncols);
 	for (size_t i = 0; i < rows * s->ncols; i++)
 		put_cell(&s->cells[i], w[i % s->ncols], (i + 1) % s->ncols == 0);
-	free(w);
 }
 
 static void tsv_text(const char *t)
@@ -184,7 +191,7 @@ static void tsv_text(const char *t)
 
 static void tsv(struct show *s)
 {
-	for (size_t i = 0; i < show_count(s) * s->ncols; i++) {
+	for (size_t i = 0; i < rows_here(s) * s->ncols; i++) {
 		const struct cell *c = &s->cells[i];
 		if (s->record) {
 			tsv_text(s->keys[i]);
@@ -225,23 +232,30 @@ static void json_cell(const char *key, const struct cell *c)
 		fputs(c->machine ? c->machine : c->text, stdout);
 }
 
+/* The comma stands before each row but the first: whether another comes is not known. */
 static void json(struct show *s)
 {
-	size_t rows = show_count(s);
-	if (!s->record)
-		puts("[");
+	size_t rows = rows_here(s);
 	for (size_t r = 0; r < (s->record ? 1 : rows); r++) {
 		size_t n = s->record ? s->ncells : s->ncols;
+		if (!s->record)
+			fputs(s->left + r ? ",\n" : "[\n", stdout);
 		putchar('{');
 		for (size_t c = 0; c < n; c++) {
 			json_cell(s->record ? s->keys[c] : s->cols[c].key, &s->cells[r * n + c]);
 			if (c + 1 < n)
 				putchar(',');
 		}
-		puts(s->record || r + 1 == rows ? "}" : "},");
+		putchar('}');
 	}
-	if (!s->record)
-		puts("]");
+}
+
+static void json_end(struct show *s)
+{
+	if (s->record)
+		putchar('\n');
+	else
+		fputs(s->left ? "\n]\n" : "[\n]\n", stdout);
 }
 
 static void record_lines(struct show *s)
@@ -256,7 +270,7 @@ static void record_lines(struct show *s)
 	}
 }
 
-int show_close(struct show *s)
+static void print(struct show *s)
 {
 	if (s->format == SHOW_JSON)
 		json(s);
@@ -266,14 +280,32 @@ int show_close(struct show *s)
 		record_lines(s);
 	else
 		table(s);
+	s->left += rows_here(s);
 	for (size_t i = 0; i < s->ncells; i++) {
 		free(s->cells[i].text);
 		free(s->cells[i].machine);
 		if (s->keys)
 			free(s->keys[i]);
 	}
+	s->ncells = 0;
+}
+
+void show_flush(struct show *s)
+{
+	if (!s->record && s->ncells)
+		print(s);
+	cli_flush();
+}
+
+int show_close(struct show *s)
+{
+	if (s->ncells || s->record || (s->format == SHOW_TABLE && !s->width))
+		print(s);
+	if (s->format == SHOW_JSON)
+		json_end(s);
 	free(s->keys);
 	free(s->cells);
+	free(s->width);
 	free(s);
 	return cli_flush();
 }

@@ -33,7 +33,9 @@ void show_time(struct show *s, int64_t ms);             /* local time for people
 /* The key of the next value of a record. */
 void show_key(struct show *s, const char *key);
 
-size_t show_count(const struct show *s);                /* rows so far */
+size_t show_count(const struct show *s);                /* rows so far, also those that left */
+/* Print the rows so far now: for many rows, and for those that come slowly.  A table's columns stay as wide as they have been. */
+void show_flush(struct show *s);
 /* Print what is gathered and free.  Returns 0 or -errno of stdout. */
 int show_close(struct show *s);
 

@@ -194,7 +194,7 @@ int store_query_by_id(struct admin *a)
 		cli_usage_error("queryMsgById: '%s' is no offset id: 32 or 56 hexadecimal digits", id);
 	if (mqstore_at(a->store, off, &record) < 0 || mq_message_decode(record.p, record.n, false, &m) <= 0)
 		cli_die(CLI_NONE, "queryMsgById: no message at log offset %lld of %s", (long long)off, a->addr);
-	message_show(a, &m);
+	message_show(a, &m, admin_opt(a, "bodyFormat"));
 	return CLI_OK;
 }
 

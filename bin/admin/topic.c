@@ -1,4 +1,4 @@
-/* topic.c: topics: list, route, status, create, delete. */
+/* topic.c: topics as they are: list, route, status, clusters, and how their queues are shared out. */
 #include "admin.h"
 #include "../cli.h"
 #include <stdlib.h>
@@ -92,10 +92,8 @@ static int topic_route(struct admin *a)
 		{ "#ReadQueue", "readQueueNums" }, { "#WriteQueue", "writeQueueNums" }, { "#Perm", "perm" },
 	};
 	const char *topic = admin_opt(a, "topic");
-	json_t *route = admin_route(a, topic), *q;
+	json_t *route = admin_route_of(a, topic), *q;
 	size_t i, k;
-	if (!route)
-		cli_die(CLI_NONE, "topicRoute: no topic '%s'", topic);
 	/* As with mqadmin the route itself is the answer; -l gives rows. */
 	if (!admin_flag(a, "list")) {
 		char *text = json_dumps(route, a->format == SHOW_TSV ? JSON_COMPACT : JSON_INDENT(2));
@@ -154,11 +152,9 @@ static int topic_status(struct admin *a)
 	if (a->store)
 		return store_topic_status(a);
 	const char *topic = admin_opt(a, "topic"), *key;
-	json_t *route = admin_route(a, topic), *d, *off;
+	json_t *route = admin_route_of(a, topic), *d, *off;
 	struct status_row *rows = NULL;
 	size_t n = 0, i;
-	if (!route)
-		cli_die(CLI_NONE, "topicStatus: no topic '%s'", topic);
 	json_array_foreach(json_object_get(route, "brokerDatas"), i, d) {
 		struct admin_fields f = { .n = 0 };
 		struct mqclient_answer ans;
@@ -194,112 +190,99 @@ static int topic_status(struct admin *a)
 	return CLI_OK;
 }
 
-/* ---- updateTopic, deleteTopic ---------------------------------------------------------------------------------------- */
+/* ---- topicClusterList ------------------------------------------------------------------------------------------------ */
 
-/* Name server setting ORDER_TOPIC_CONFIG: "brokerA:8;brokerB:8", merged with what is there. */
-static void set_order_conf(struct admin *a, const char *topic, const struct admin_brokers *t, int64_t queues)
+static int topic_cluster_list(struct admin *a)
 {
-	struct admin_fields f = { .n = 0 };
-	struct mqclient_answer ans;
-	char conf[4096] = "";
-	admin_field(&f, "namespace", "ORDER_TOPIC_CONFIG");
-	admin_field(&f, "key", topic);
-	if (admin_ask(a, NULL, 101, &f, no_body, (const int[]){ 22, 0 }, &ans) == 0) {
-		const struct mqclient_field *v = admin_answer_field(&ans, "value");
-		struct mq_str rest = v ? v->value : no_body;
-		while (rest.n) {
-			const char *semi = memchr(rest.p, ';', rest.n);
-			struct mq_str part = { rest.p, semi ? (size_t)(semi - rest.p) : rest.n };
-			rest.p += part.n + (semi ? 1 : 0);
-			rest.n -= part.n + (semi ? 1 : 0);
-			const char *colon = memchr(part.p, ':', part.n);
-			bool ours = false;
-			for (size_t i = 0; colon && i < t->n; i++)
-				ours |= strlen(t->b[i].name) == (size_t)(colon - part.p) && memcmp(t->b[i].name, part.p,
-					strlen(t->b[i].name)) == 0;
-			if (part.n && !ours)
-				snprintf(conf + strlen(conf), sizeof conf - strlen(conf), "%s" MQ_STR_FMT, *conf ? ";" : "",
-					MQ_STR_ARG(part));
-		}
-	}
-	for (size_t i = 0; i < t->n; i++)
-		snprintf(conf + strlen(conf), sizeof conf - strlen(conf), "%s%s:%lld", *conf ? ";" : "", t->b[i].name, (long long)queues);
-	admin_field(&f, "value", conf);
-	for (const char *const *ns = mqclient_nameservers(a->client); *ns; ns++)
-		admin_ask(a, *ns, 100, &f, no_body, NULL, &ans);
-}
-
-/* With -b the name of the broker at that address is needed for the order configuration. */
-static void find_names(struct admin *a, struct admin_brokers *t)
-{
-	static struct admin_brokers all;
-	admin_cluster(a, NULL, &all);
-	for (size_t i = 0; i < t->n; i++)
-		for (size_t k = 0; k < all.n; k++)
-			if (!*t->b[i].name && strcmp(t->b[i].addr, all.b[k].addr) == 0) {
-				free(t->b[i].name);
-				t->b[i].name = strdup(all.b[k].name);
-			}
-	admin_brokers_free(&all);
-}
-
-static int update_topic(struct admin *a)
-{
-	static struct admin_brokers targets;
+	static const struct show_col cols[] = { { "#Cluster Name", "cluster" } };
 	const char *topic = admin_opt(a, "topic");
-	struct mq_error err;
-	char num[4][24];
-	int64_t read = admin_int(a, "readQueueNums", 8, 1, 65536), write = admin_int(a, "writeQueueNums", 8, 1, 65536);
-	int64_t perm = admin_int(a, "perm", 6, 2, 6);
-	bool order = admin_bool(a, "order", false);
-
-	if (mq_check_topic((struct mq_str){ topic, strlen(topic) }, &err) < 0)
-		cli_usage_error("updateTopic: %s", err.text);
-	if (perm != 2 && perm != 4 && perm != 6)
-		admin_usage(a, "--perm: %lld is none of 2 (write), 4 (read), 6 (both)", (long long)perm);
-	admin_targets(a, &targets);
-
-	struct admin_fields f = { .n = 0 };
-	struct mqclient_answer ans;
-	admin_field(&f, "topic", topic);
-	admin_field(&f, "defaultTopic", "TBW102");
-	admin_field_int(&f, "readQueueNums", read, num[0]);
-	admin_field_int(&f, "writeQueueNums", write, num[1]);
-	admin_field_int(&f, "perm", perm, num[2]);
-	admin_field(&f, "topicFilterType", "SINGLE_TAG");
-	admin_field_int(&f, "topicSysFlag", (admin_bool(a, "unit", false) ? 1 : 0) | (admin_bool(a, "hasUnitSub", false) ? 2 : 0), num[3]);
-	admin_field(&f, "order", order ? "true" : "false");
-	admin_field(&f, "attributes", admin_opt(a, "attributes"));
-	for (size_t i = 0; i < targets.n; i++) {
-		admin_ask(a, targets.b[i].addr, 17, &f, no_body, NULL, &ans);
-		printf("create topic to %s success.\n", targets.b[i].addr);
+	json_t *route = admin_route_of(a, topic), *names = json_array(), *d;
+	size_t i, n;
+	json_array_foreach(json_object_get(route, "brokerDatas"), i, d) {
+		json_t *cluster = json_object_get(d, "cluster"), *known;
+		size_t k;
+		bool seen = !json_is_string(cluster);
+		json_array_foreach(names, k, known)
+			seen |= json_equal(known, cluster);
+		if (!seen)
+			json_array_append(names, cluster);
 	}
-	if (order) {
-		find_names(a, &targets);
-		set_order_conf(a, topic, &targets, write);
-	}
-	admin_brokers_free(&targets);
+	struct show *s = show_rows(a->format, cols, 1);
+	const char **v = sorted_names(names, &n);
+	for (i = 0; i < n; i++)
+		show_cstr(s, v[i]);
+	free(v);
+	json_decref(names);
+	json_decref(route);
+	show_close(s);
 	return CLI_OK;
 }
 
-static int delete_topic(struct admin *a)
-{
-	static struct admin_brokers targets;
-	const char *topic = admin_opt(a, "topic"), *cluster = admin_opt(a, "clusterName");
-	struct admin_fields f = { .n = 0 };
-	struct mqclient_answer ans;
+/* ---- allocateMQ ------------------------------------------------------------------------------------------------------ */
 
-	admin_cluster(a, cluster, &targets);
-	admin_field(&f, "topic", topic);
-	for (size_t i = 0; i < targets.n; i++)
-		if (targets.b[i].id == 0)
-			admin_ask(a, targets.b[i].addr, 215, &f, no_body, NULL, &ans);
-	printf("delete topic [%s] from cluster [%s] success.\n", topic, cluster);
-	admin_field(&f, "clusterName", cluster);
-	for (const char *const *ns = mqclient_nameservers(a->client); *ns; ns++)
-		admin_ask(a, *ns, 216, &f, no_body, NULL, &ans);
-	printf("delete topic [%s] from NameServer success.\n", topic);
-	admin_brokers_free(&targets);
+struct place {
+	const char *broker;
+	int64_t queue;
+};
+
+static int by_broker(const void *x, const void *y)
+{
+	const struct place *a = x, *b = y;
+	int c = strcmp(a->broker, b->broker);
+	return c ? c : (a->queue > b->queue) - (a->queue < b->queue);
+}
+
+/* The queues that can be read, sorted as clients sort them; the block is the caller's to free. */
+static struct place *readable(const json_t *route, size_t *n)
+{
+	struct place *v = NULL;
+	json_t *q;
+	size_t i;
+	*n = 0;
+	json_array_foreach(json_object_get(route, "queueDatas"), i, q) {
+		int64_t queues = admin_i64(q, "readQueueNums", 0);
+		if (!(admin_i64(q, "perm", 0) & 4) || queues <= 0 || queues > 65536)
+			continue;
+		v = realloc(v, (*n + (size_t)queues) * sizeof *v);
+		if (!v)
+			cli_die(CLI_SYSTEM, "out of memory");
+		for (int64_t k = 0; k < queues; k++)
+			v[(*n)++] = (struct place){ admin_text(q, "brokerName", ""), k };
+	}
+	if (*n)
+		qsort(v, *n, sizeof *v, by_broker);
+	return v;
+}
+
+/* The average allocation of the peer's clients: each gets a run of queues, the first ones one more if it does not come out even. */
+static int allocate_mq(struct admin *a)
+{
+	static const struct show_col cols[] = { { "#Client", "client" }, { "#Broker Name", "broker" }, { "#QID", "queue" } };
+	char *list = strdup(admin_opt(a, "ipList")), *rest = list, *word;
+	const char *client[1024];
+	size_t clients = 0, n;
+	if (!list)
+		cli_die(CLI_SYSTEM, "out of memory");
+	while ((word = strsep(&rest, ","))) {
+		if (!*word || clients == 1024)
+			admin_usage(a, "--ipList: '%s' is no list of 1 to 1024 names with commas between", admin_opt(a, "ipList"));
+		client[clients++] = word;
+	}
+	json_t *route = admin_route_of(a, admin_opt(a, "topic"));
+	struct place *v = readable(route, &n);
+	struct show *s = show_rows(a->format, cols, 3);
+	for (size_t c = 0, at = 0; c < clients; c++) {
+		size_t share = n / clients + (c < n % clients ? 1 : 0);
+		for (size_t end = at + share; at < end; at++) {
+			show_cstr(s, client[c]);
+			show_cstr(s, v[at].broker);
+			show_i64(s, v[at].queue);
+		}
+	}
+	show_close(s);
+	free(v);
+	free(list);
+	json_decref(route);
 	return CLI_OK;
 }
 
@@ -316,22 +299,9 @@ static const struct command_opt status_opts[] = {
 	{ 't', "topic", "TOPIC", true, "the topic" },
 	{ 0 },
 };
-static const struct command_opt update_opts[] = {
+static const struct command_opt allocate_opts[] = {
 	{ 't', "topic", "TOPIC", true, "the topic" },
-	{ 'b', "brokerAddr", "ADDR", false, "on this broker" },
-	{ 'c', "clusterName", "CLUSTER", false, "on every master of this cluster" },
-	{ 'r', "readQueueNums", "N", false, "queues to read (8)" },
-	{ 'w', "writeQueueNums", "N", false, "queues to write (8)" },
-	{ 'p', "perm", "2|4|6", false, "2 write, 4 read, 6 both (6)" },
-	{ 'o', "order", "BOOL", false, "list it as ordered (false)" },
-	{ 'u', "unit", "BOOL", false, "unit topic (false)" },
-	{ 's', "hasUnitSub", "BOOL", false, "has unit subscriptions (false)" },
-	{ 'a', "attributes", "+K=V,-K", false, "set and remove attributes" },
-	{ 0 },
-};
-static const struct command_opt delete_opts[] = {
-	{ 't', "topic", "TOPIC", true, "the topic" },
-	{ 'c', "clusterName", "CLUSTER", true, "from this cluster" },
+	{ 'i', "ipList", "NAME,...", true, "the clients" },
 	{ 0 },
 };
 
@@ -339,7 +309,7 @@ const struct command topic_commands[] = {
 	{ "topicList", list_opts, topic_list, COMMAND_CLUSTER | COMMAND_STORE, "names of all topics" },
 	{ "topicRoute", route_opts, topic_route, COMMAND_CLUSTER, "which brokers and queues serve a topic" },
 	{ "topicStatus", status_opts, topic_status, COMMAND_CLUSTER | COMMAND_STORE, "offsets of each queue of a topic" },
-	{ "updateTopic", update_opts, update_topic, COMMAND_CLUSTER, "create or change a topic" },
-	{ "deleteTopic", delete_opts, delete_topic, COMMAND_CLUSTER, "delete a topic from brokers and name servers" },
+	{ "topicClusterList", status_opts, topic_cluster_list, COMMAND_CLUSTER, "clusters that serve a topic" },
+	{ "allocateMQ", allocate_opts, allocate_mq, COMMAND_CLUSTER, "how the queues of a topic would be shared out to clients" },
 	{ 0 },
 };
