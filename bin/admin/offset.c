@@ -89,7 +89,7 @@ static int64_t offset_in(const json_t *table, int64_t queue)
 	return off;
 }
 
-/* Brokers that let the members do it (code 206: none is there) leave it to us: what is stored is changed queue by queue. */
+/* Brokers that let the members do it leave it to us when none is there: what is stored is changed queue by queue. */
 static void reset_offline(struct admin *a, const char *addr, const char *broker, int64_t queues, const struct reset *r, struct show *s)
 {
 	json_t *now = where_now(a, addr, r);
@@ -103,6 +103,16 @@ static void reset_offline(struct admin *a, const char *addr, const char *broker,
 		show_row(s, broker, q, off);
 	}
 	json_decref(now);
+}
+
+/* Code 222.  False: no member of the group is there, and the broker leaves it at that. */
+static bool ask_reset(struct admin *a, const char *addr, const struct admin_fields *f, struct mqclient_answer *ans)
+{
+	int code = admin_ask(a, addr, 222, f, no_body, (const int[]){ 1, 206, 0 }, ans);
+	/* What a broker says of a group of which no member has come since its start is code 1, as is everything else. */
+	if (code == 1 && !(ans->remark.n && memmem(ans->remark.p, ans->remark.n, "not exist", 9)))
+		cli_die(CLI_REFUSED, "%s: %s refused (code 1): " MQ_STR_FMT, a->command->name, addr, MQ_STR_ARG(ans->remark));
+	return code == 0;
 }
 
 static void reset_broker(struct admin *a, const json_t *route, const json_t *broker_data, const struct reset *r, struct show *s)
@@ -119,7 +129,7 @@ static void reset_broker(struct admin *a, const json_t *route, const json_t *bro
 	admin_field_int(&f, "timestamp", r->ms, num[0]);
 	admin_field(&f, "isForce", r->force ? "true" : "false");
 	admin_field_int(&f, "offset", -1, num[1]);
-	if (admin_ask(a, addr, 222, &f, no_body, (const int[]){ 206, 0 }, &ans)) {
+	if (!ask_reset(a, addr, &f, &ans)) {
 		reset_offline(a, addr, broker, queues_of(route, broker), r, s);
 		return;
 	}
@@ -157,8 +167,7 @@ static int reset_queue(struct admin *a, const struct reset *r, const char *addr,
 	admin_field_int(&f, "timestamp", 0, num[0]);
 	admin_field_int(&f, "queueId", queue, num[1]);
 	admin_field_int(&f, "offset", off, num[2]);
-	/* A broker without members of the group has nobody to tell: what is stored was changed before. */
-	admin_ask(a, addr, 222, &f, no_body, (const int[]){ 206, 0 }, &ans);
+	ask_reset(a, addr, &f, &ans); /* if there is nobody to tell: what is stored was changed before */
 	struct show *s = show_rows(a->format, reset_cols, 3);
 	show_row(s, addr, queue, off);
 	show_close(s);

@@ -220,6 +220,8 @@ static void clone_gather(void *arg, struct offsets *o)
 {
 	struct clone *l = arg;
 
+	if (!offsets_any(o))
+		return;
 	if (l->n == l->cap) {
 		l->cap = l->cap ? l->cap * 2 : 16;
 		l->v = mem_realloc(l->v, l->cap * sizeof *l->v);

@@ -103,7 +103,11 @@ static void add_topic(struct progress *p, struct mq_str topic)
 		add_queues(p, t, t->conf.read);
 }
 
-static void add_offsets(void *arg, struct offsets *o) { add_topic(arg, offsets_topic(o)); }
+static void add_offsets(void *arg, struct offsets *o)
+{
+	if (offsets_any(o))
+		add_topic(arg, offsets_topic(o));
+}
 
 void handle_consume_stats(struct req *q)
 {
@@ -132,6 +136,8 @@ static void gather(void *arg, struct offsets *o)
 {
 	struct all_offsets *l = arg;
 
+	if (!offsets_any(o))
+		return;
 	if (l->n == l->cap) {
 		l->cap = l->cap ? l->cap * 2 : 64;
 		l->v = mem_realloc(l->v, l->cap * sizeof *l->v);
@@ -276,7 +282,8 @@ static void add_entry(void *arg, struct offsets *o)
 {
 	struct names *l = arg;
 
-	add_name(l, l->groups ? offsets_group(o) : offsets_topic(o));
+	if (offsets_any(o))
+		add_name(l, l->groups ? offsets_group(o) : offsets_topic(o));
 }
 
 void handle_topic_groups(struct req *q)

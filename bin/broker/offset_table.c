@@ -183,6 +183,14 @@ void offset_table_clone(struct offset_table *t, const struct offsets *from, stru
 	stored(t);
 }
 
+bool offsets_any(const struct offsets *o)
+{
+	for (int32_t i = 0; i < o->n; i++)
+		if (o->slot[i].stored >= 0)
+			return true;
+	return false;
+}
+
 static bool matches(const struct offsets *o, struct mq_str topic, struct mq_str group)
 {
 	return (!topic.n || str_eq(offsets_topic(o), topic)) && (!group.n || str_eq(offsets_group(o), group));
@@ -250,11 +258,7 @@ void offset_table_write(struct offset_table *t, struct buf *out)
 	json_key(&j, "offsetTable");
 	json_open(&j, '{');
 	HASH_ITER(hh, t->all, o, tmp) { /* a line each, as in topics.json */
-		bool any = false;
-
-		for (int32_t i = 0; i < o->n && !any; i++)
-			any = o->slot[i].stored >= 0;
-		if (!any)
+		if (!offsets_any(o))
 			continue;
 		buf_cstr(out, j.comma ? ",\n" : "\n");
 		j.comma = false;

@@ -29,6 +29,9 @@ static inline struct mq_str offsets_group(const struct offsets *o)
 	return (struct mq_str){ o->name + o->topic_n + 1, o->name_n - o->topic_n - 1 };
 }
 
+/* Has the group stored an offset in the topic?  If not it has only looked. */
+bool offsets_any(const struct offsets *o);
+
 struct offset_table {
 	struct broker *b;
 	struct offsets *all;    /* uthash */

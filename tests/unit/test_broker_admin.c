@@ -65,6 +65,15 @@ static void send_n(struct fixture *f, const char *topic, int queue, int n)
 		assert_int_equal(kit_send(f->k, f->c, topic, queue, "0123456789", "tagA")->code, RESP_SUCCESS);
 }
 
+static struct asked *kit_pull(struct broker_kit *k, struct conn *c, const char *group, const char *topic, int64_t off)
+{
+	struct asked *a = kit_pull_later(k, c, group, topic, 0, off, "*", 0);
+
+	asked_wait(k, a);
+	assert_int_equal(a->code, RESP_SUCCESS);
+	return a;
+}
+
 /* ---- Tallies -------------------------------------------------------------------------------------------------------------- */
 
 static bool near(double x, double y) { return x > y - 0.001 && x < y + 0.001; }
@@ -143,9 +152,7 @@ static void sends_and_pulls_are_counted_by_topic_and_group(void **state)
 	assert_int_equal(stats(f, "TOPIC_PUT_NUMS", "T"), 3);
 	assert_true(stats(f, "TOPIC_PUT_SIZE", "T") > 3 * 100);
 	assert_int_equal(stats(f, "GROUP_GET_NUMS", "T@g"), -RESP_SYSTEM_ERROR);
-	a = kit_pull_later(f->k, f->c, "g", "T", 0, 1, "*", 0);
-	asked_wait(f->k, a);
-	asked_free(a);
+	asked_free(kit_pull(f->k, f->c, "g", "T", 1));
 	assert_int_equal(stats(f, "GROUP_GET_NUMS", "T@g"), 2);
 	assert_true(stats(f, "GROUP_GET_SIZE", "T@g") > 2 * 100);
 	assert_int_equal(stats(f, "BROKER_PUT_NUMS", "C"), 3);
@@ -294,6 +301,7 @@ static void progress_of_all_groups_at_once(void **state)
 	send_n(f, "T", 0, 5);
 	kit_heartbeat(f->k, f->c, "one", "g", "T", "*");
 	commit(f, "g", "T", "0", "2");
+	asked_free(kit_pull(f->k, f->c, "looks", "T", 0)); /* that is no consuming */
 	struct asked *a = ask(f->k, f->c, REQ_GET_BROKER_CONSUME_STATS, NONE, "isOrder", "false", NULL);
 	assert_int_equal(body_broker_progress_decode(buf_view(&a->body), &p, &e), 0);
 	assert_int_equal(p.total_diff, 3);
@@ -302,6 +310,8 @@ static void progress_of_all_groups_at_once(void **state)
 	assert_int_equal(p.group[0].n, 1);
 	assert_int_equal(p.group[0].stats[0].n, 4);
 	body_broker_progress_free(&p);
+	assert_string_equal(body(ask(f->k, f->c, REQ_QUERY_TOPIC_CONSUME_BY_WHO, NONE, "topic", "T", NULL)), "{\"groupList\":[\"g\"]}");
+	assert_null(strstr(body(ask(f->k, f->c, REQ_QUERY_TOPICS_BY_CONSUMER, NONE, "group", "looks", NULL)), "\"T\""));
 	a = ask(f->k, f->c, REQ_GET_BROKER_CONSUME_STATS, NONE, "isOrder", "true", NULL); /* T is not in order */
 	assert_int_equal(body_broker_progress_decode(buf_view(&a->body), &p, &e), 0);
 	assert_int_equal(p.total_diff, 0);
