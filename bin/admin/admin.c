@@ -4,7 +4,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 static struct mq_str str(const char *s) { return (struct mq_str){ s, s ? strlen(s) : 0 }; }
 
@@ -52,31 +51,14 @@ int64_t admin_int(const struct admin *a, const char *name, int64_t otherwise, in
 	return cli_int(opt, v, min, max);
 }
 
-static bool mqadmin_date(const char *v, int64_t *ms)
-{
-	struct tm tm = { .tm_isdst = -1 };
-	int n = 0, milli = 0;
-	if (sscanf(v, "%4d-%2d-%2d#%2d:%2d:%2d:%3d%n", &tm.tm_year, &tm.tm_mon, &tm.tm_mday, &tm.tm_hour, &tm.tm_min, &tm.tm_sec, &milli,
-	           &n) != 7 || v[n])
-		return false;
-	tm.tm_year -= 1900;
-	tm.tm_mon -= 1;
-	time_t t = mktime(&tm);
-	*ms = (int64_t)t * 1000 + milli;
-	return t != (time_t)-1;
-}
-
 int64_t admin_time(const struct admin *a, const char *name, int64_t otherwise)
 {
 	const char *v = admin_opt(a, name);
 	char opt[64];
-	int64_t ms;
 	if (!v)
 		return otherwise;
 	snprintf(opt, sizeof opt, "--%s", name);
-	if (*v && v[strspn(v, "0123456789")] == 0)
-		return cli_int(opt, v, 0, INT64_MAX);
-	return mqadmin_date(v, &ms) ? ms : cli_time_ms(opt, v);
+	return *v && v[strspn(v, "0123456789")] == 0 ? cli_int(opt, v, 0, INT64_MAX) : cli_time_ms(opt, v);
 }
 
 bool admin_dry_run(const struct admin *a) { return admin_flag(a, "dry-run"); }

@@ -27,7 +27,7 @@ const char *admin_opt(const struct admin *a, const char *name);           /* NUL
 bool admin_flag(const struct admin *a, const char *name);                 /* given without argument */
 bool admin_bool(const struct admin *a, const char *name, bool otherwise); /* "true" / "false" */
 int64_t admin_int(const struct admin *a, const char *name, int64_t otherwise, int64_t min, int64_t max);
-/* ms since 1970: given so, as "now", as yyyy-MM-dd#HH:mm:ss:SSS like mqadmin's, or as cli_time_ms() has it. */
+/* ms since 1970: a bare number is that, as with mqadmin; else as cli_time_ms() has it. */
 int64_t admin_time(const struct admin *a, const char *name, int64_t otherwise);
 /* --dry-run: say what would be deleted, and delete nothing. */
 bool admin_dry_run(const struct admin *a);

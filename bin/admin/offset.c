@@ -61,32 +61,36 @@ static int64_t queues_of(const json_t *route, const char *broker)
 	return 0;
 }
 
-/* Where the group is, of each queue; -1: nowhere. */
+/* Where the group is in the queues of the topic: {"0":offset,...}.  It is asked of all its topics: of a topic where it has stored
+ * nothing a broker that is asked would say 0. */
 static json_t *where_now(struct admin *a, const char *addr, const struct reset *r)
 {
 	struct admin_fields f = { .n = 0 };
 	struct mqclient_answer ans;
-	admin_field(&f, "consumerGroup", r->group);
-	admin_field(&f, "topic", r->topic);
-	if (admin_ask(a, addr, 208, &f, no_body, (const int[]){ 17, 26, 0 }, &ans))
-		return json_object();
-	json_t *o = admin_json(&ans), *table = json_incref(json_object_get(o, "offsetTable"));
-	json_decref(o);
-	return table ? table : json_object();
-}
-
-static int64_t offset_in(const json_t *table, int64_t queue)
-{
+	json_t *out = json_object(), *v;
 	const char *key;
-	json_t *v;
-	int64_t off = -1;
-	json_object_foreach((json_t *)table, key, v) {
+	admin_field(&f, "consumerGroup", r->group);
+	if (admin_ask(a, addr, 208, &f, no_body, (const int[]){ 17, 26, 0 }, &ans))
+		return out;
+	json_t *o = admin_json(&ans);
+	json_object_foreach(json_object_get(o, "offsetTable"), key, v) {
 		json_t *q = admin_queue_key(key);
-		if (admin_i64(q, "queueId", -1) == queue)
-			off = admin_i64(v, "consumerOffset", -1);
+		if (strcmp(admin_text(q, "topic", ""), r->topic) == 0) {
+			char id[24];
+			snprintf(id, sizeof id, "%lld", (long long)admin_i64(q, "queueId", 0));
+			json_object_set_new(out, id, json_integer(admin_i64(v, "consumerOffset", 0)));
+		}
 		json_decref(q);
 	}
-	return off;
+	json_decref(o);
+	return out;
+}
+
+static int64_t offset_in(const json_t *where, int64_t queue)
+{
+	char id[24];
+	snprintf(id, sizeof id, "%lld", (long long)queue);
+	return admin_i64(where, id, -1);
 }
 
 /* Brokers that let the members do it leave it to us when none is there: what is stored is changed queue by queue. */
@@ -197,7 +201,7 @@ static int skip(struct admin *a)
 /* compat: mqadmin copies the offsets of all topics of the group, whatever -t says. */
 static int clone_offset(struct admin *a)
 {
-	const char *topic = admin_opt(a, "topic"), *from = admin_opt(a, "srcGroup"), *to = admin_opt(a, "destGroup"), *key;
+	const char *topic = admin_opt(a, "topic"), *from = admin_opt(a, "srcGroup"), *to = admin_opt(a, "destGroup"), *queue;
 	struct reset r = { .topic = topic, .group = from };
 	json_t *route = admin_route_of(a, topic), *d, *v;
 	struct mq_error err;
@@ -210,10 +214,8 @@ static int clone_offset(struct admin *a)
 		if (!addr)
 			continue;
 		json_t *now = where_now(a, addr, &r);
-		json_object_foreach(now, key, v) {
-			json_t *q = admin_queue_key(key);
-			commit(a, addr, to, topic, admin_i64(q, "queueId", 0), admin_i64(v, "consumerOffset", 0));
-			json_decref(q);
+		json_object_foreach(now, queue, v) {
+			commit(a, addr, to, topic, atoll(queue), json_integer_value(v));
 			copied++;
 		}
 		json_decref(now);

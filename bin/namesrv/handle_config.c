@@ -4,7 +4,11 @@
 #include <base/err.h>
 #include <base/log.h>
 #include <base/javaprops.h>
+#include <base/mem.h>
 #include <base/str.h>
+#include <base/sys.h>
+#include <stdlib.h>
+#include <string.h>
 
 #define LOG_MODULE "config"
 
@@ -18,6 +22,22 @@ static bool touches_locked(const struct namesrv *ns, struct mq_str text)
 		locked = namesrv_conf_locked(ns->rows, ns->conf, buf_view(&p.key));
 	javaprops_free(&p);
 	return locked;
+}
+
+/* The directory is made when it is first needed. */
+static int save(struct namesrv *ns, struct mq_error *e)
+{
+	char *dir = mem_strdup(ns->conf->configStorePath), *slash = strrchr(dir, '/');
+	int rc = 0;
+
+	if (slash && slash != dir) {
+		*slash = 0;
+		rc = sys_mkdir_all(dir);
+		if (rc < 0)
+			err_sys(e, rc, "make '%s'", dir);
+	}
+	free(dir);
+	return rc < 0 ? rc : conf_save(ns->rows, ns->conf->configStorePath, e);
 }
 
 void handle_config_update(const struct ns_request *q)
@@ -42,7 +62,7 @@ void handle_config_update(const struct ns_request *q)
 	log_info("configuration changed by request peer=%s keys=%d", conn_name(q->c), changed);
 	if (changed)
 		namesrv_conf_changed(ns);
-	if (changed && conf_save(ns->rows, ns->conf->configStorePath, &e) < 0) {
+	if (changed && save(ns, &e) < 0) {
 		ns_answer(q, RESP_SYSTEM_ERROR, "changed, but only until the next start: %s", e.text);
 		return;
 	}

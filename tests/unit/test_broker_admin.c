@@ -463,7 +463,6 @@ static void expired_segments_and_queues_go_at_any_hour(void **state)
 	struct conn *c = broker_kit_dial(k, false);
 	static char big[20000];
 	struct asked *a;
-	char path[300];
 
 	memset(big, 'x', sizeof big - 1);
 	kit_send(k, c, "old", 0, "first", NULL);
@@ -471,9 +470,10 @@ static void expired_segments_and_queues_go_at_any_hour(void **state)
 		kit_send(k, c, "T", 0, big, NULL);
 	assert_int_equal(ask(k, c, REQ_DELETE_EXPIRED_COMMITLOG, NONE, NULL)->code, RESP_SUCCESS);
 	assert_true(mqstore_log_min(broker_kit_broker(k)->store) > 0);
-	snprintf(path, sizeof path, "%s", tempdir_path((void *)broker_kit_dir(k), "store/consumequeue/old/0"));
+	assert_int_equal(asked_i64(ask(k, c, REQ_GET_MAX_OFFSET, NONE, "topic", "old", "queueId", "0", NULL), "offset"), 1);
 	assert_int_equal(ask(k, c, REQ_CLEAN_EXPIRED_CONSUMEQUEUE, NONE, NULL)->code, RESP_SUCCESS);
-	assert_int_not_equal(access(path, F_OK), 0);
+	assert_int_equal(asked_i64(ask(k, c, REQ_GET_MAX_OFFSET, NONE, "topic", "old", "queueId", "0", NULL), "offset"), 0);
+	assert_true(asked_i64(ask(k, c, REQ_GET_MAX_OFFSET, NONE, "topic", "T", "queueId", "0", NULL), "offset") > 0);
 	/* The topic is still there and starts anew. */
 	a = kit_send(k, c, "old", 0, "second", NULL);
 	assert_int_equal(a->code, RESP_SUCCESS);
