@@ -1,9 +1,10 @@
 /* flush.c: begin, run, end: what is dirty is noted by the owner, synced by any thread, taken as done by the owner.
  *
  * Queues wait in a list, the one that became dirty first at its head.  A job takes some from there; when all that were in the
- * list at one moment are done, every entry made before that moment is on the disk, and the checkpoint moves to the newest
- * message of that moment.  So a hundred thousand dirty queues cost many small jobs and never one that a sender waits for. */
+ * list at one moment are done, every entry made before that moment is on the disk (a pass), and the checkpoint moves to the
+ * newest message of that moment.  So a hundred thousand dirty queues cost many small jobs and never one that a sender waits for. */
 #include "flush.h"
+#include "../base/clock.h"
 #include "../base/err.h"
 #include "../base/log.h"
 #include "../base/mem.h"
@@ -16,6 +17,9 @@
 #include <stdlib.h>
 
 #define LOG_MODULE "store"
+/* A pass over the queues begins so long after the last; syncing them takes no more than so much of a job in which senders may
+ * wait for the log. */
+enum { PASS_EVERY_MS = 5000, QUEUES_US = 20000 };
 enum { PAGE = 4096, QUEUES_MIN = 256, QUEUES_PART = 16, QUEUES_AT_ONCE = 512 };
 enum mode { LOG_ONLY, SOME, EVERYTHING };
 
@@ -47,6 +51,7 @@ struct flush_job {
 	struct checkpoint was, check;
 	bool save, pass_done;
 	bool full;              /* entries could not be written for want of room: they stay in memory */
+	bool hurry;             /* leave queues for the next job when it takes long */
 	struct segment **doomed;
 	size_t doomed_n;
 	int rc;
@@ -95,6 +100,8 @@ static void note_queues(struct mqstore *s, struct flush_job *j, enum mode mode)
 	int64_t n = c->dirty_n / QUEUES_PART;
 	struct mqstore_queue *q;
 
+	if (s->pass_target < 0 && mode == SOME && clock_mono_us() / 1000 - s->pass_end_ms < PASS_EVERY_MS)
+		return;
 	if (s->pass_target < 0) {
 		s->pass_target = c->dirtied;
 		s->pass_ms = s->log.last_ms;
@@ -109,6 +116,7 @@ static void note_queues(struct mqstore *s, struct flush_job *j, enum mode mode)
 		q->dirty = false;
 		j->queue[j->queue_n++] = range_of(q);
 	}
+	j->hurry = mode == SOME;
 	j->pass_done = c->flushed + (int64_t)j->queue_n >= s->pass_target;
 }
 
@@ -214,12 +222,15 @@ static int sync_all_files(struct flush_job *j)
 static int sync_queues(struct flush_job *j)
 {
 	bool at_once = j->queue_n > QUEUES_AT_ONCE;
+	int64_t begin = clock_mono_us();
 	char dir[SEGMENT_PATH];
 	int rc = 0;
 
 	for (size_t i = 0; i < j->queue_n && rc == 0; i++) {
 		struct queue_range *r = &j->queue[i];
 
+		if (j->hurry && clock_mono_us() - begin > QUEUES_US)
+			break;
 		rc = write_queue(j, r);
 		if (rc == MQ_EFULL) {
 			/* No harm done: the log holds all that the entries say. */
@@ -236,6 +247,14 @@ static int sync_queues(struct flush_job *j)
 	return rc == 0 && at_once ? sync_all_files(j) : rc;
 }
 
+static bool all_done(const struct flush_job *j)
+{
+	for (size_t i = 0; i < j->queue_n; i++)
+		if (!j->queue[i].done && !j->queue[i].cancelled)
+			return false;
+	return true;
+}
+
 void mqstore_flush_run(struct mqstore_flush *job)
 {
 	struct flush_job *j = job->impl;
@@ -250,8 +269,8 @@ void mqstore_flush_run(struct mqstore_flush *job)
 		else if (j->index.full_ms > j->check.index_ms)
 			j->check.index_ms = j->index.full_ms;
 	}
-	if (j->rc == 0 && j->full) {
-		/* Not all that were to be on the disk now are. */
+	j->pass_done &= all_done(j);
+	if (j->rc == 0 && !j->pass_done) {
 		j->check.queue_ms = j->was.queue_ms;
 		j->check.confirm_off = j->was.confirm_off;
 	}
@@ -267,11 +286,6 @@ static void queue_done(struct queue_range *r)
 
 	if (r->cancelled)
 		return;
-	if (!r->done) {
-		if (!q->dirty)
-			cqueue_mark_dirty(q);
-		return;
-	}
 	if (q->written < r->to)
 		q->written = r->to;
 	if (q->flushed < r->to)
@@ -284,6 +298,19 @@ static void queue_done(struct queue_range *r)
 		cqueue_drop_buf(q);
 }
 
+/* It was not this one's turn: it will be the first of the next job.  If it has become dirty again it counts once. */
+static void left_over(struct cqueues *c, struct mqstore_queue *q)
+{
+	if (q->dirty) {
+		TAILQ_REMOVE(&c->dirty, q, to_flush);
+	} else {
+		q->dirty = true;
+		c->dirty_n++;
+		c->flushed--;
+	}
+	TAILQ_INSERT_HEAD(&c->dirty, q, to_flush);
+}
+
 static void done(struct mqstore *s, struct flush_job *j)
 {
 	struct cqueues *c = &s->queues;
@@ -293,11 +320,17 @@ static void done(struct mqstore *s, struct flush_job *j)
 	for (size_t i = 0; i < j->log_n; i++)
 		if (j->log[i].fresh)
 			j->log[i].g->fresh = false;
-	for (size_t i = 0; i < j->queue_n; i++)
-		queue_done(&j->queue[i]);
+	for (size_t i = j->queue_n; i-- > 0;) {
+		if (j->queue[i].done || j->queue[i].cancelled)
+			queue_done(&j->queue[i]);
+		else
+			left_over(c, j->queue[i].q);
+	}
 	c->flushed += (int64_t)j->queue_n;
-	if (j->pass_done || j->full)
+	if (j->pass_done) {
 		s->pass_target = -1;
+		s->pass_end_ms = clock_mono_us() / 1000;
+	}
 	s->no_space |= j->full;
 	s->check = j->check;
 }

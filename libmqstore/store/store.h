@@ -47,6 +47,7 @@ struct mqstore {
 	struct flush_job *job;  /* running */
 	int64_t pass_target;    /* queues that had become dirty when the pass began: all are on disk when so many are flushed */
 	int64_t pass_ms, pass_off; /* newest message when the pass began */
+	int64_t pass_end_ms;    /* when the last one ended (monotonic) */
 	struct mqstore_queue **dead; /* of deleted topics, while a job may look at them */
 	size_t dead_n;
 
