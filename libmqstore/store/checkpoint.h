@@ -13,13 +13,15 @@ struct checkpoint {
 	int64_t index_ms;           /* indexMsgTimestamp: end of the last full index file on disk */
 	int64_t master_flushed_off; /* masterFlushedOffset: kept as found */
 	int64_t confirm_off;        /* confirmPhyOffset: start of the last valid record */
+	int64_t whole_off;          /* ours: start of the newest record that is on disk together with its queue entry and with
+	                             * everything before it; good only while it equals confirm_off, for the peer changes that one */
 };
 
 /* Read the file; when writable create it.  0 or -errno. */
 int checkpoint_open(struct checkpoint *c, const char *path, bool read_only, struct mq_error *err);
 void checkpoint_close(struct checkpoint *c);
 
-/* Write the five values and sync.  Touches nothing but *c: a flush job gives a copy to its thread. */
+/* Write the values and sync.  Touches nothing but *c: a flush job gives a copy to its thread. */
 int checkpoint_save(const struct checkpoint *c, struct mq_error *err);
 
 /* Recovery may begin with a segment whose first record is not newer than this (peer: 3 s of grace, never negative). */

@@ -223,6 +223,26 @@ static int load_files(struct mqstore_queue *q, const int64_t *starts, size_t n)
 	return 0;
 }
 
+/* The newest entries that are not those of their records go. */
+static int cut_strangers(struct mqstore_queue *q)
+{
+	int rc = 0;
+
+	while (rc == 0 && q->pos > q->first) {
+		int64_t off = q->pos / CQ_ENTRY - 1, n;
+		const uint8_t *p = cqueue_entries(q, off, &n);
+		struct mqstore_entry e;
+
+		if (!p)
+			return (int)n;
+		cqueue_read(p, &e);
+		if (e.log_off <= q->all->verify_from || cqueue_void(&e) || q->all->matches(q->all->arg, q, off, &e))
+			break;
+		rc = cqueue_cut(q, e.log_off);
+	}
+	return rc;
+}
+
 int cqueue_load(struct mqstore_queue *q)
 {
 	struct cqueues *all = q->all;
@@ -252,13 +272,15 @@ int cqueue_load(struct mqstore_queue *q)
 	lost_at = q->pos;
 	if (q->log_end > all->log_end_at_open)
 		rc = cqueue_cut(q, all->log_end_at_open);
+	if (rc == 0 && all->matches && q->log_end > all->verify_from)
+		rc = cut_strangers(q);
 	if (q->flushed < q->pos && !q->dirty)
 		cqueue_mark_dirty(q);
 	if (q->lost) {
 		log_warn("entries of a queue are lost topic=%s queue=%d from=%lld", q->topic->name, (int)q->id,
 			 (long long)(lost_at / CQ_ENTRY));
 		if (all->rebuild)
-			rc = all->rebuild(all->rebuild_arg, q);
+			rc = all->rebuild(all->arg, q);
 	}
 	return rc;
 }

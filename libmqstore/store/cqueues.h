@@ -36,9 +36,13 @@ struct cqueues {
 	struct cqueue_list dirty; /* oldest first */
 	int64_t dirty_n, dirtied, flushed; /* entered the list, and left it by a flush, since open */
 	struct topic *last;     /* of the last look-up */
+	/* Entries behind this log offset are compared with their records when a queue is loaded: the log may have grown over the
+	 * place that they point to since they were written.  NULL = no need to. */
+	int64_t verify_from;
+	bool (*matches)(void *arg, struct mqstore_queue *q, int64_t off, const struct mqstore_entry *e);
 	/* Called when a queue that lost its last file is loaded outside of recovery: derive it from the log. */
 	int (*rebuild)(void *arg, struct mqstore_queue *q);
-	void *rebuild_arg;
+	void *arg;              /* of both */
 };
 
 /* Read the names of topics and queues in ROOT/consumequeue and ROOT/batchconsumequeue.  The file size of the former is checked on

@@ -152,9 +152,9 @@ static int begin(struct mqstore *s, enum mode mode, struct mqstore_flush *job)
 		j->indexed = s->index != NULL;
 		if (j->indexed)
 			index_flush_begin(s->index, mode == EVERYTHING, &j->index);
-		if (j->pass_done) {
+		if (j->pass_done && !s->check_queues) {
 			j->check.queue_ms = s->pass_ms > was.queue_ms ? s->pass_ms : was.queue_ms;
-			j->check.confirm_off = s->pass_off < 0 ? 0 : s->pass_off;
+			j->check.confirm_off = j->check.whole_off = s->pass_off < 0 ? 0 : s->pass_off;
 		}
 		j->save = j->check.log_ms != was.log_ms || j->check.queue_ms != was.queue_ms ||
 			  j->check.confirm_off != was.confirm_off || j->index.n > 0;
@@ -273,6 +273,7 @@ void mqstore_flush_run(struct mqstore_flush *job)
 	if (j->rc == 0 && !j->pass_done) {
 		j->check.queue_ms = j->was.queue_ms;
 		j->check.confirm_off = j->was.confirm_off;
+		j->check.whole_off = j->was.whole_off;
 	}
 	if (j->rc == 0 && j->save)
 		j->rc = checkpoint_save(&j->check, &j->err);

@@ -1,11 +1,12 @@
 /* recover.c: after a stop: find the end of the log, cut what is behind, derive again, mend what damage touched.
  *
  * 1. Where to begin.  After a clean stop: at the last record, as the checkpoint has it, else three segments from the end.
- *    After an unclean one: at the newest segment whose first record is older than what the checkpoint says was on disk.
+ *    After an unclean one: at the newest record of which our checkpoint says that it is on the disk with its entry; else, where
+ *    the peer was at work, at the newest segment whose first record is older than what the checkpoint says was on disk.
  * 2. From there record by record to the end; each is derived again, which changes nothing for those that are in their queue.
  *    When a queue lacks records from before that place, its files were lost: then all is done again from the log's start.
- * 3. Cut the log; cut every queue that points beyond it (left out after a clean stop that ends where it says: opening a
- *    hundred thousand queues would take long, and each is looked at when it is used).
+ * 3. Cut the log; cut every queue that points beyond it.  Opening a hundred thousand queues takes long: after a clean stop that
+ *    ends where it says that is left out, and after a crash of ours it is done in the background, or when a queue is used.
  * 4. Entries of records that are damaged are taken out of the way of readers. */
 #include "recover.h"
 #include "../base/byte.h"
@@ -21,6 +22,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define LOG_MODULE "store"
 enum { TAIL_SEGMENTS = 3 };
@@ -64,7 +66,7 @@ static int64_t begin_at(struct mqstore *s, bool *exact)
 {
 	struct segments *run = &s->log.run;
 	int64_t tail = run->v[run->n > TAIL_SEGMENTS ? run->n - TAIL_SEGMENTS : 0]->start, confirm = s->check.confirm_off;
-	bool believe = !s->unclean || s->opt.read_only;
+	bool believe = !s->unclean || s->opt.read_only || (s->check.whole_off == confirm && !s->distrust);
 	struct mq_message m;
 
 	*exact = false;
@@ -250,6 +252,43 @@ static int fit_queues(struct mqstore *s, struct walk *w, bool load, struct mq_er
 	return rc < 0 ? err_sys(err, rc, "repair queues in '%s'", s->queue_dir) : 0;
 }
 
+/* Is the record of this entry really one of the queue? */
+static bool matches(void *arg, struct mqstore_queue *q, int64_t off, const struct mqstore_entry *e)
+{
+	struct mqstore *s = arg;
+	struct mq_message m;
+
+	/* compat: light queues list records of other topics. */
+	return q->topic->lmq || (scan_at(&s->log, e->log_off, false, &m) == e->size && m.queue_id == q->id && m.queue_off >= off &&
+				 m.topic.n == q->topic->n && memcmp(m.topic.p, q->topic->name, m.topic.n) == 0);
+}
+
+static int check_queue(void *arg, struct mqstore_queue *q)
+{
+	int *left = arg;
+
+	if (q->loaded || q->topic->batch)
+		return 0;
+	if ((*left)-- == 0)
+		return 1;
+	return cqueue_ready(q) < 0 ? -1 : 0;
+}
+
+/* 1 = there are more, 0 = all are cut to the end of the log, -1 = one cannot be loaded. */
+int recover_check_queues(struct mqstore *s, int max)
+{
+	int rc;
+
+	if (!s->check_queues)
+		return 0;
+	rc = s->queues.unloaded ? cqueues_each(&s->queues, check_queue, &max) : 0;
+	if (rc == 0) {
+		s->check_queues = s->queues.abnormal = false;
+		s->queues.matches = NULL;
+	}
+	return rc;
+}
+
 /* Without a log its queues mean nothing. */
 static int drop_queues(struct mqstore *s, struct mq_error *err)
 {
@@ -289,11 +328,15 @@ int recover_run(struct mqstore *s, struct mq_error *err)
 	w.from = begin_at(s, &exact);
 	if (s->unclean && !s->opt.read_only)
 		log_info("the last stop was not clean, the log is walked from=%" PRId64, w.from);
+	s->queues.arg = s;
+	s->queues.matches = exact && s->unclean ? matches : NULL;
+	s->queues.verify_from = w.from;
 	rc = walk_all(s, &w, err);
 	if (rc < 0)
 		goto out;
 	clean_end = exact && !s->unclean && w.records == 1 && s->damage_n == 0;
-	rc = fit_queues(s, &w, !clean_end && !s->opt.read_only, err);
+	s->check_queues = exact && s->unclean && s->damage_n == 0 && !s->opt.read_only;
+	rc = fit_queues(s, &w, !clean_end && !s->check_queues && !s->opt.read_only, err);
 	if (rc < 0)
 		goto out;
 	if (!clean_end)
@@ -308,7 +351,9 @@ int recover_run(struct mqstore *s, struct mq_error *err)
 	s->log.last_off = w.last_off;
 	s->log.last_ms = w.last_ms;
 	s->queues.log_end_at_open = w.end;
-	s->queues.abnormal = s->opt.read_only && s->unclean;
+	if (!s->check_queues)
+		s->queues.matches = NULL;
+	s->queues.abnormal = s->check_queues || (s->opt.read_only && s->unclean);
 out:
 	s->opening = false;
 	return rc;

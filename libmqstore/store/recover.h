@@ -8,6 +8,8 @@
 
 /* Log segments and queue names are loaded, the checkpoint is read.  0 or a negative code. */
 int recover_run(struct mqstore *s, struct mq_error *err);
+/* Load up to max queues that recovery has not looked at. 1 = there are more, 0 = done, -1 = one cannot be loaded. */
+int recover_check_queues(struct mqstore *s, int max);
 /* Put what the log holds for one queue into it (cqueues.rebuild). */
 int recover_queue(void *store, struct mqstore_queue *q);
 

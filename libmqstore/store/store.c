@@ -16,12 +16,13 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #define LOG_MODULE "store"
-enum { LOG_SEGMENT_MIN = 1024 };
+enum { LOG_SEGMENT_MIN = 1024, QUEUES_A_TURN = 100 };
 
 void mqstore_defaults(struct mqstore_opt *opt)
 {
@@ -201,6 +202,7 @@ int mqstore_open(struct mqstore **out, const struct mqstore_opt *opt, struct mq_
 			goto fail;
 	}
 	s->unclean = sys.stat(inside(s, "abort", path), &st) == 0;
+	s->distrust = s->unclean && st.st_size == 0;
 	rc = load(s, opt, err);
 	if (rc == 0 && !opt->read_only)
 		rc = mark_open(s, err);
@@ -211,7 +213,6 @@ int mqstore_open(struct mqstore **out, const struct mqstore_opt *opt, struct mq_
 	if (rc < 0)
 		goto fail;
 	s->queues.rebuild = recover_queue;
-	s->queues.rebuild_arg = s;
 	s->trimmed_min = commitlog_min(&s->log);
 	*out = s;
 	return 0;
@@ -231,6 +232,10 @@ int mqstore_close(struct mqstore *s, struct mq_error *err)
 	assert(!s->job);
 	if (!s->opt.read_only) {
 		rc = s->broken ? err_set(err, MQ_EBROKEN, "%s", s->why) : flush_all(s, err);
+		if (rc == 0 && recover_check_queues(s, INT_MAX) != 0)
+			rc = err_set(err, MQ_ECORRUPT, "a queue in '%s' cannot be loaded", s->queue_dir);
+		if (rc == 0)
+			rc = flush_all(s, err);
 		segments_drop_ahead(&s->log.run);
 	}
 	if (s->index) {
@@ -254,7 +259,8 @@ bool mqstore_tend(struct mqstore *s)
 
 	if (!s->opt.read_only && !s->broken && !s->full) {
 		commitlog_tend(&s->log);
-		more = retain_tend(s);
+		more = recover_check_queues(s, QUEUES_A_TURN) > 0;
+		more |= retain_tend(s);
 	}
 	if (s->index)
 		more |= index_tend(s->index);

@@ -22,7 +22,9 @@ struct mqstore {
 	char *dir, *log_dir, *queue_dir;
 	int lock_fd;            /* -1 = read-only */
 	bool unclean;           /* the last stop was not clean, or (read-only) a writer has it open */
+	bool distrust;          /* ... said by an empty `abort`, as an operator makes it: everything shall be checked */
 	bool opening;           /* recovery is at work */
+	bool check_queues;      /* some queues may still point beyond the log's end at open */
 	bool broken;            /* a flush failed: no more writes */
 	bool full;              /* trim says that the disk is */
 	bool no_space;          /* the file system said so at the last try */

@@ -292,6 +292,7 @@ static void a_flipped_bit_costs_one_message(void **state)
 	off = kit_log_off(s, "A", 0, 500);
 	kit_close(s);
 	kit_flip(LOG_FILE(off / KIT_SEGMENT), off % KIT_SEGMENT + 200);
+	/* What an operator does who wants everything to be looked at. */
 	kit_touch(kit_path("%s/abort", HERE));
 	kit_remove(kit_path("%s/checkpoint", HERE));
 	for (int round = 0; round < 2; round++) {
@@ -308,6 +309,23 @@ static void a_flipped_bit_costs_one_message(void **state)
 		goes_on_at(s, "A", 0, 1000 + round);
 		kit_close(s);
 	}
+}
+
+static void an_empty_abort_has_the_newest_segments_checked(void **state)
+{
+	struct mqstore *s = kit_open(HERE);
+	int64_t off;
+
+	kit_fill(s, "A", 0, "a", 100, 300);
+	off = kit_log_off(s, "A", 0, 50);
+	kit_close(s);
+	kit_flip(LOG_FILE(0), off + 200);
+	kit_touch(kit_path("%s/abort", HERE));
+	kit_log_start();
+	s = kit_open(HERE);
+	assert_int_equal(kit_count(s, "A", 0, 0, NULL), 99);
+	assert_int_equal(kit_logged("damaged part of the log"), 1);
+	kit_close(s);
 }
 
 static void the_number_of_a_damaged_message_is_not_given_again(void **state)
@@ -730,6 +748,42 @@ static void keys_are_found_after_a_kill(void **state)
 	kit_close(s);
 }
 
+static void after_a_kill_little_is_read_and_the_queues_are_checked_later(void **state)
+{
+	struct mqstore *s = kit_open(HERE);
+	int64_t last;
+	char topic[32];
+
+	for (int i = 0; i < 300; i++) {
+		snprintf(topic, sizeof(topic), "topic-%d", i);
+		kit_fill(s, topic, 0, "a", 3, 250);
+	}
+	mqstore_flush(s, NULL);
+	last = kit_log_off(s, "topic-299", 0, 2);
+	kit_fill(s, "topic-7", 0, "b", 3, 250);
+	kit_die(s);
+	/* An entry that points beyond the log, as if the log's end had not reached the disk. */
+	kit_overwrite(QUEUE_FILE("topic-100", 0, 0), 3 * CQ_ENTRY, "\0\0\0\0\0\5\0\0\0\0\1\x80\0\0\0\0\0\0\0\0", CQ_ENTRY);
+	kit_log_start();
+	s = kit_open(HERE);
+	assert_int_equal(kit_logged(kit_path("the log is walked from=%lld", (long long)last)), 1);
+	assert_int_equal(kit_max(s, "topic-7", 0), 6);
+	/* Killed again before that was noticed, and the log has grown over the place. */
+	kit_fill(s, "topic-200", 0, "c", 100, 250);
+	mqstore_flush(s, NULL);
+	kit_die(s);
+	s = kit_open(HERE);
+	assert_true(mqstore_log_max(s) > 0x50180);
+	while (mqstore_tend(s))
+		;
+	assert_int_equal(kit_max(s, "topic-100", 0), 3);
+	kit_check(s);
+	kit_close(s);
+	s = kit_open(HERE);
+	kit_check(s);
+	kit_close(s);
+}
+
 static void recovery_begins_at_the_checkpoint_and_not_at_the_beginning(void **state)
 {
 	struct mqstore *s = kit_open(HERE);
@@ -767,6 +821,7 @@ int main(void)
 		TEST(entries_that_never_reached_the_disk),
 		TEST(a_hole_in_the_middle_of_a_queue_file),
 		TEST(a_flipped_bit_costs_one_message),
+		TEST(an_empty_abort_has_the_newest_segments_checked),
 		TEST(the_number_of_a_damaged_message_is_not_given_again),
 		TEST(the_very_first_record_is_damaged),
 		TEST(queue_and_log_are_damaged_at_the_same_place),
@@ -785,6 +840,7 @@ int main(void)
 		TEST(a_reader_stays_right_while_its_writer_is_killed_and_comes_back),
 		TEST(a_topic_deleted_and_made_again_before_the_kill),
 		TEST(keys_are_found_after_a_kill),
+		TEST(after_a_kill_little_is_read_and_the_queues_are_checked_later),
 		TEST(recovery_begins_at_the_checkpoint_and_not_at_the_beginning),
 	};
 
