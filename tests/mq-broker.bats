@@ -236,3 +236,11 @@ log_has() { # log_has NAME PATTERN: within 5 s
 	assert_output --partial "unix:$dir/q/mq.sock"
 	pids+=("$(cat "$dir/q/abort")")
 }
+
+@test "embedded: settings that cannot be read end it, and nothing is left listening" {
+	mkdir -p "$dir/q/config"
+	echo '{' | tee "$dir/q/config/kvConfig.json" >"$dir/q/config/kvConfig.json.bak"
+	run -3 timeout 10 mq-broker --embedded "$dir/q"
+	assert_output --partial kvConfig.json
+	[ ! -e "$dir/q/mq.sock" ]
+}

@@ -359,6 +359,8 @@ static void tear_down(struct broker *b)
 	struct mq_error why;
 	int rc;
 
+	if (b->main) /* the start failed after it */
+		server_stop(b->main, 0, no_wait, NULL);
 	register_free(b->reg);
 	if (b->names)
 		b->opt.names->close(b->names);
@@ -488,6 +490,7 @@ static void stop_conns(void *arg)
 	server_stop(b->main, CLOSE_MS, conns_stopped, b);
 	if (b->vip)
 		server_stop(b->vip, CLOSE_MS, conns_stopped, b);
+	b->main = b->vip = NULL;
 }
 
 static void save_tables(struct broker *b)
