@@ -333,6 +333,7 @@ const char *admin_version(int64_t version, char out[32])
 		minor = 40 + (n - 212) / 20;
 		patch = (n - 212) % 20 / 2;
 	}
-	snprintf(out, 32, "V%lld_%lld_%lld%s", (long long)(minor / 10), (long long)(minor % 10), (long long)patch, n % 2 ? "" : "_SNAPSHOT");
+	snprintf(out, 32, "V%lld_%lld_%lld%s", (long long)(minor / 10), (long long)(minor % 10), (long long)patch,
+	         n % 2 ? "" : "_SNAPSHOT");
 	return out;
 }

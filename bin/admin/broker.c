@@ -173,7 +173,8 @@ static void add_consumed(struct consumed_list *l, const char *group, const json_
 			if (!l->v)
 				cli_die(CLI_SYSTEM, "out of memory");
 		}
-		l->v[l->n++] = (struct consumed){ admin_text(q, "topic", ""), group, admin_text(q, "brokerName", ""), admin_i64(q, "queueId", 0),
+		l->v[l->n++] = (struct consumed){ admin_text(q, "topic", ""), group, admin_text(q, "brokerName", ""),
+			admin_i64(q, "queueId", 0),
 			admin_i64(v, "brokerOffset", 0), admin_i64(v, "consumerOffset", 0), admin_i64(v, "lastTimestamp", 0) };
 	}
 }
@@ -182,7 +183,8 @@ static int broker_consume_stats(struct admin *a)
 {
 	static const struct show_col cols[] = {
 		{ "#Topic", "topic" }, { "#Group", "group" }, { "#Broker Name", "broker" }, { "#QID", "queue" },
-		{ "#Broker Offset", "brokerOffset" }, { "#Consumer Offset", "consumerOffset" }, { "#Diff", "diff" }, { "#LastTime", "lastTime" },
+		{ "#Broker Offset", "brokerOffset" }, { "#Consumer Offset", "consumerOffset" },
+		{ "#Diff", "diff" }, { "#LastTime", "lastTime" },
 	};
 	struct admin_fields f = { .n = 0 };
 	struct mqclient_answer ans;
@@ -237,7 +239,8 @@ static void ha_number(struct show *s, const char *key, const json_t *o, const ch
 static void ha_master(struct admin *a, const char *addr, json_t *o)
 {
 	static const struct show_col cols[] = {
-		{ "#SlaveAddr", "addr" }, { "#SlaveAckOffset", "ackOffset" }, { "#Diff", "diff" }, { "#TransferSpeed(KB/s)", "kilobytesPerSecond" },
+		{ "#SlaveAddr", "addr" }, { "#SlaveAckOffset", "ackOffset" }, { "#Diff", "diff" },
+		{ "#TransferSpeed(KB/s)", "kilobytesPerSecond" },
 		{ "#InSync", "inSync" }, { "#TransferFromWhere", "from" },
 	};
 	json_t *slaves = json_object_get(o, "haConnectionInfo"), *c;

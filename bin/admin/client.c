@@ -140,7 +140,8 @@ static int producer_connection(struct admin *a)
 static int producer(struct admin *a)
 {
 	static const struct show_col cols[] = {
-		{ "#Group", "group" }, { "#ClientId", "clientId" }, { "#ClientAddr", "addr" }, { "#Language", "language" }, { "#Version", "version" },
+		{ "#Group", "group" }, { "#ClientId", "clientId" }, { "#ClientAddr", "addr" },
+		{ "#Language", "language" }, { "#Version", "version" },
 		{ "#LastHeartbeat", "lastHeartbeat" },
 	};
 	struct mqclient_answer ans;
@@ -199,7 +200,8 @@ static void show_properties(struct admin *a, const json_t *info)
 
 static void show_subscriptions(struct admin *a, const json_t *info)
 {
-	static const struct show_col cols[] = { { "#Topic", "topic" }, { "#ClassFilter", "classFilter" }, { "#SubExpression", "expression" } };
+	static const struct show_col cols[] = { { "#Topic", "topic" },
+						{ "#ClassFilter", "classFilter" }, { "#SubExpression", "expression" } };
 	json_t *sub;
 	size_t i;
 	struct show *s = show_rows(a->format, cols, 3);
@@ -245,7 +247,8 @@ static void show_rates(struct admin *a, const json_t *info)
 {
 	static const struct show_col cols[] = {
 		{ "#Topic", "topic" }, { "#Pull RT", "pullRt" }, { "#Pull TPS", "pullTps" }, { "#Consume RT", "consumeRt" },
-		{ "#ConsumeOK TPS", "consumeOkTps" }, { "#ConsumeFailed TPS", "consumeFailedTps" }, { "#Failed in an hour", "consumeFailed" },
+		{ "#ConsumeOK TPS", "consumeOkTps" },
+		{ "#ConsumeFailed TPS", "consumeFailedTps" }, { "#Failed in an hour", "consumeFailed" },
 	};
 	static const char *const rate[] = { "pullRT", "pullTPS", "consumeRT", "consumeOKTPS", "consumeFailedTPS" };
 	const char *topic;

@@ -95,11 +95,13 @@ static int delete_sub_group(struct admin *a)
 	admin_field(&f, "cleanOffset", offsets ? "true" : "false");
 	for (size_t i = 0; i < targets.n; i++) {
 		if (admin_dry_run(a)) {
-			printf("would delete subscription group [%s]%s from broker [%s].\n", group, offsets ? " and its offsets" : "", targets.b[i].addr);
+			printf("would delete subscription group [%s]%s from broker [%s].\n",
+			       group, offsets ? " and its offsets" : "", targets.b[i].addr);
 			continue;
 		}
 		admin_ask(a, targets.b[i].addr, 207, &f, no_body, NULL, &ans);
-		printf("delete subscription group [%s] from broker [%s]%s%s%s success.\n", group, targets.b[i].addr, cluster ? " in cluster [" : "",
+		printf("delete subscription group [%s] from broker [%s]%s%s%s success.\n", group, targets.b[i].addr,
+		       cluster ? " in cluster [" : "",
 		       cluster ? cluster : "", cluster ? "]" : "");
 	}
 	admin_brokers_free(&targets);

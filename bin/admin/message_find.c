@@ -34,7 +34,8 @@ static void keep(struct found_list *l, const char *addr, struct mq_str body, con
 		if (n <= 0)
 			return;
 		struct mq_str uniq = mq_prop_get(m.props, "UNIQ_KEY");
-		if (m.topic.n == strlen(topic) && memcmp(m.topic.p, topic, m.topic.n) == 0 && uniq.n == strlen(id) && memcmp(uniq.p, id, uniq.n) == 0) {
+		if (m.topic.n == strlen(topic) && memcmp(m.topic.p, topic, m.topic.n) == 0 &&
+		    uniq.n == strlen(id) && memcmp(uniq.p, id, uniq.n) == 0) {
 			struct found *f = &l->v[l->n++];
 			f->bytes = malloc((size_t)n);
 			if (!f->bytes)
@@ -114,7 +115,8 @@ static int query_by_offset(struct admin *a)
 	int rc = message_pull(a, addr, topic, queue, "*", &at, 1, &ans);
 	json_decref(route);
 	if (rc != 0 || mq_message_decode(ans.body.p, ans.body.n, true, &m) <= 0 || m.queue_off != off)
-		cli_die(CLI_NONE, "queryMsgByOffset: no message at offset %lld of queue %lld of topic '%s' at %s", (long long)off, (long long)queue,
+		cli_die(CLI_NONE, "queryMsgByOffset: no message at offset %lld of queue %lld of topic '%s' at %s",
+		        (long long)off, (long long)queue,
 		        topic, broker);
 	message_show(a, &m, admin_opt(a, "bodyFormat"));
 	return CLI_OK;
@@ -157,12 +159,14 @@ static int query_cq(struct admin *a)
 		return CLI_OK;
 	}
 	if (a->format == SHOW_TABLE) {
-		char *sub = json_object_get(o, "subscriptionData") ? json_dumps(json_object_get(o, "subscriptionData"), JSON_COMPACT) : NULL;
+		char *sub = json_object_get(o, "subscriptionData") ?
+		            json_dumps(json_object_get(o, "subscriptionData"), JSON_COMPACT) : NULL;
 		if (sub)
 			printf("Subscription data: %s\n", sub);
 		else if (admin_opt(a, "consumer"))
 			printf("%s\n", admin_text(o, "filterData", ""));
-		printf("Queue data: max: %lld, min: %lld\n", (long long)admin_i64(o, "maxQueueIndex", 0), (long long)admin_i64(o, "minQueueIndex", 0));
+		printf("Queue data: max: %lld, min: %lld\n", (long long)admin_i64(o, "maxQueueIndex", 0),
+		       (long long)admin_i64(o, "minQueueIndex", 0));
 		free(sub);
 	}
 	struct show *s = show_rows(a->format, cols, 4);

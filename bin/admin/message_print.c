@@ -39,7 +39,8 @@ int message_pull(struct admin *a, const char *addr, const char *topic, int64_t q
 /* ---- Rows ------------------------------------------------------------------------------------------------------------ */
 
 static const struct show_col cols[] = {
-	{ "#Message ID", "msgId" }, { "#Broker Name", "broker" }, { "#QID", "queue" }, { "#Offset", "offset" }, { "#Stored", "storeTimestamp" },
+	{ "#Message ID", "msgId" }, { "#Broker Name", "broker" }, { "#QID", "queue" }, { "#Offset", "offset" },
+	{ "#Stored", "storeTimestamp" },
 	{ "#Tags", "tags" }, { "#Keys", "keys" }, { "#Body", "body" },
 };
 enum { COLS = sizeof cols / sizeof cols[0] };
@@ -138,7 +139,8 @@ static void print_topic(struct print *p, int64_t begin_ms, int64_t end_ms)
 static int print_msg(struct admin *a)
 {
 	struct print p = { .a = a, .topic = admin_opt(a, "topic"), .charset = admin_opt(a, "charsetName"),
-		.expression = admin_opt(a, "subExpression") ? admin_opt(a, "subExpression") : "*", .bodies = admin_bool(a, "printBody", true),
+		.expression = admin_opt(a, "subExpression") ? admin_opt(a, "subExpression") : "*",
+		.bodies = admin_bool(a, "printBody", true),
 		.left = INT64_MAX };
 	int64_t begin = admin_time(a, "beginTimestamp", -1), end = admin_time(a, "endTimestamp", -1);
 	p.rows = show_rows(a->format, cols, COLS);
@@ -197,7 +199,8 @@ static void show_tags(struct admin *a, json_t *tags)
 static int print_msg_by_queue(struct admin *a)
 {
 	struct print p = { .a = a, .topic = admin_opt(a, "topic"), .charset = admin_opt(a, "charsetName"),
-		.expression = admin_opt(a, "subExpression") ? admin_opt(a, "subExpression") : "*", .bodies = admin_bool(a, "printBody", false),
+		.expression = admin_opt(a, "subExpression") ? admin_opt(a, "subExpression") : "*",
+		.bodies = admin_bool(a, "printBody", false),
 		.left = INT64_MAX };
 	const char *broker = admin_opt(a, "brokerName"), *addr = addr_of(a, p.topic, broker);
 	int64_t queue = admin_int(a, "queueId", 0, 0, 65535), from, to;

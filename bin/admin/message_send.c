@@ -62,7 +62,8 @@ static size_t property(char *out, size_t cap, size_t n, const char *name, const 
 static int send_message(struct admin *a)
 {
 	static const struct show_col cols[] = {
-		{ "#Broker Name", "broker" }, { "#QID", "queue" }, { "#Send Result", "result" }, { "#MsgId", "msgId" }, { "#Offset", "offset" },
+		{ "#Broker Name", "broker" }, { "#QID", "queue" }, { "#Send Result", "result" },
+		{ "#MsgId", "msgId" }, { "#Offset", "offset" },
 	};
 	static char props[MQ_PROPS_MAX + 1];
 	const char *topic = admin_opt(a, "topic"), *body = admin_opt(a, "body"), *broker = admin_opt(a, "broker");
@@ -77,7 +78,8 @@ static int send_message(struct admin *a)
 		admin_usage(a, "-b: which of its queues? give it with -i");
 	if (admin_bool(a, "msgTraceEnable", false))
 		admin_usage(a, "-m true: traces of messages are not sent by this program");
-	if ((keys && strpbrk(keys, "\001\002")) || (tags && strpbrk(tags, "\001\002")) || (keys && tags && strlen(keys) + strlen(tags) > 30000))
+	if ((keys && strpbrk(keys, "\001\002")) || (tags && strpbrk(tags, "\001\002")) ||
+	    (keys && tags && strlen(keys) + strlen(tags) > 30000))
 		admin_usage(a, "keys and tags: no control characters, and at most 30000 bytes");
 	m.props = (struct mq_str){ props, property(props, sizeof props, property(props, sizeof props, 0, "KEYS", keys), "TAGS", tags) };
 	if (broker)

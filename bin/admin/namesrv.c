@@ -55,7 +55,8 @@ static int delete_kv(struct admin *a)
 	admin_field(&f, "key", admin_opt(a, "key"));
 	for (const char *const *ns = admin_nameservers(a); *ns; ns++) {
 		if (admin_dry_run(a))
-			printf("would delete key [%s] of namespace [%s] from name server [%s].\n", admin_opt(a, "key"), admin_opt(a, "namespace"), *ns);
+			printf("would delete key [%s] of namespace [%s] from name server [%s].\n",
+			       admin_opt(a, "key"), admin_opt(a, "namespace"), *ns);
 		else
 			admin_ask(a, *ns, 102, &f, no_body, NULL, &ans);
 	}
@@ -75,7 +76,8 @@ static int write_perm(struct admin *a, int code, const char *what, const char *c
 		struct mqclient_answer ans;
 		admin_ask(a, *ns, code, &f, no_body, NULL, &ans);
 		const struct mqclient_field *n = admin_answer_field(&ans, count);
-		printf("%s write perm of broker[%s] in name server[%s] OK, " MQ_STR_FMT "\n", what, broker, *ns, MQ_STR_ARG(n ? n->value : MQ_STR("0")));
+		printf("%s write perm of broker[%s] in name server[%s] OK, " MQ_STR_FMT "\n", what, broker, *ns,
+		       MQ_STR_ARG(n ? n->value : MQ_STR("0")));
 	}
 	return CLI_OK;
 }

@@ -41,7 +41,8 @@ static json_t *groups_of(struct admin *a, const json_t *route, const char *topic
 	struct admin_fields f = { .n = 0 };
 	struct mqclient_answer ans;
 	admin_field(&f, "topic", topic);
-	if (first && admin_broker_addr(first) && admin_ask(a, admin_broker_addr(first), 300, &f, no_body, (const int[]){ 17, 0 }, &ans) == 0) {
+	if (first && admin_broker_addr(first) &&
+	    admin_ask(a, admin_broker_addr(first), 300, &f, no_body, (const int[]){ 17, 0 }, &ans) == 0) {
 		json_t *o = admin_json(&ans);
 		list = json_incref(json_object_get(o, "groupList"));
 		json_decref(o);
@@ -112,7 +113,8 @@ static void topic_rows(struct admin *a, struct show *s, const char *topic, bool 
 static int stats_all(struct admin *a)
 {
 	static const struct show_col cols[] = {
-		{ "#Topic", "topic" }, { "#Consumer Group", "group" }, { "#Accumulation", "diff" }, { "#InTPS", "inTps" }, { "#OutTPS", "outTps" },
+		{ "#Topic", "topic" }, { "#Consumer Group", "group" }, { "#Accumulation", "diff" },
+		{ "#InTPS", "inTps" }, { "#OutTPS", "outTps" },
 		{ "#InMsg24Hour", "inDay" }, { "#OutMsg24Hour", "outDay" },
 	};
 	const char *only = admin_opt(a, "topic");
