@@ -51,6 +51,8 @@ static void a_file_is_replaced_whole(void **s)
 
 static void a_failed_write_leaves_the_old_one(void **s)
 {
+	struct bytes b = { 0 };
+
 	assert_int_equal(state_file_write("g", MQ_STR("old"), &err), 0);
 	assert_int_equal(mkdir("g.new", 0755), 0);
 	assert_true(state_file_write("g", MQ_STR("new"), &err) < 0);
@@ -58,7 +60,8 @@ static void a_failed_write_leaves_the_old_one(void **s)
 	assert_string_equal(read_file("g"), "old");
 	rmdir("g.new");
 	assert_true(state_file_write("none/g", MQ_STR("new"), &err) < 0);
-	assert_true(state_file_read("/", &(struct bytes){ 0 }, &err) < 0);
+	assert_true(state_file_read("/", &b, &err) < 0);
+	bytes_free(&b);
 }
 
 /* ---- mq-send ---------------------------------------------------------------------------------------------------------- */
