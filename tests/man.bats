@@ -38,7 +38,7 @@ examples() { # examples PAGE
 @test "each option of --help is in the page" {
 	local p o page bad=
 	for p in mq-send mq-recv mq-admin mq-bench mq-broker mq-namesrv; do
-		page=$(mandoc -T ascii "$src"/man/$p.[18] | col -b)
+		page=$(mandoc -T ascii "$src"/man/$p.[18] | sed "s/.\x08//g")
 		while read -r o; do
 			grep -qE -- "(^|[^a-zA-Z-])$o([^a-zA-Z-]|\$)" <<<"$page" || bad+="$p: $o is not in the manual"$'\n'
 		done < <("$p" --help | grep -oE -- '(^|[ ,])--[a-z][a-z-]+' | tr -d ' ,' | sort -u)
