@@ -12,6 +12,7 @@
 #include "register.h"
 #include "settle.h"
 #include "topic_table.h"
+#include "txn.h"
 #include "upkeep.h"
 #include <arpa/inet.h>
 #include <base/clock.h>
@@ -366,6 +367,7 @@ static void tear_down(struct broker *b)
 		b->opt.names->close(b->names);
 	rates_free(b->rates);
 	upkeep_free(b->upkeep);
+	txn_free(b->txn);
 	delay_free(b->delay);
 	flush_free(b->flush);
 	settle_free(b->settle);
@@ -422,7 +424,7 @@ int broker_start(struct broker **out, uv_loop_t *loop, const struct broker_opt *
 	b->hold = hold_new(b);
 	b->settle = settle_new(b);
 	b->flush = flush_new(b);
-	if ((rc = delay_open(&b->delay, b, e)) < 0)
+	if ((rc = delay_open(&b->delay, b, e)) < 0 || (rc = txn_open(&b->txn, b, e)) < 0)
 		goto failed;
 	b->upkeep = upkeep_new(b);
 	b->rates = rates_new(b);
@@ -470,6 +472,7 @@ static void stop_log(void *arg)
 	b->stopping = true;
 	hold_stop(b->hold);
 	delay_stop(b->delay);
+	txn_stop(b->txn);
 	flush_stop(b->flush, stop_conns, b);
 }
 
@@ -499,6 +502,7 @@ static void save_tables(struct broker *b)
 	struct mq_error e;
 	int rc;
 
+	txn_save(b->txn);
 	for (size_t i = 0; i < sizeof file / sizeof file[0]; i++) {
 		rc = table_file_flush(file[i], &e);
 		if (rc < 0) {

@@ -59,6 +59,9 @@ enum { ROLE_ASYNC_MASTER, ROLE_SYNC_MASTER, ROLE_SLAVE };
 	K(i64, startAcceptSendRequestTimeStamp, "0", 0, INT64_MAX, CONF_RUNTIME, "refuse sends before this time (Unix ms)") \
 	K(boolean, rejectTransactionMessage, "false", 0, 0, CONF_RUNTIME, "refuse transactional messages") \
 	K(boolean, storeReplyMessageEnable, "true", 0, 0, CONF_RUNTIME, "store the replies to request messages, too") \
+	K(i64, transactionTimeOut, "6000", 0, INT32_MAX, CONF_RUNTIME, "ms before a producer is asked about a transaction") \
+	K(i32, transactionCheckMax, "15", 1, INT32_MAX, CONF_RUNTIME, "questions before a transaction is given up") \
+	K(i64, transactionCheckInterval, "30000", 10, INT32_MAX, CONF_RUNTIME, "ms between rounds of questions") \
 	K(boolean, timerWheelEnable, "false", 0, 0, 0, "messages for a given time; not offered yet") \
 	K(boolean, rejectPullConsumerEnable, "false", 0, 0, CONF_RUNTIME, "refuse consumers that pull by themselves") \
 	K(boolean, litePullMessageEnable, "true", 0, 0, CONF_RUNTIME, "serve LITE_PULL_MESSAGE") \
@@ -169,7 +172,7 @@ enum { ROLE_ASYNC_MASTER, ROLE_SYNC_MASTER, ROLE_SLAVE };
 	X(timerGetMessageThreadNum, "3") X(timerPutMessageThreadNum, "3") X(timerStopEnqueue, "false") X(timerStopDequeue, "false") \
 	X(timerSkipUnknownError, "false") X(timerCongestNumEachSlot, "2147483647") X(timerEnableCheckMetrics, "true") \
 	X(timerCheckMetricsWhen, "05") X(timerInterceptDelayLevel, "false") X(disappearTimeAfterStart, "-1") \
-	X(transactionTimeOut, "6000") X(transactionCheckMax, "15") X(transactionCheckInterval, "30000") \
+	\
 	X(transactionOpMsgMaxSize, "4096") X(transactionOpBatchInterval, "3000") X(transactionMetricFlushInterval, "3000") \
 	X(reviveInterval, "1000") X(reviveMaxSlow, "3") X(reviveScanTime, "10000") X(enableSkipLongAwaitingAck, "false") \
 	X(reviveAckWaitMs, "180000") X(enablePopBufferMerge, "false") X(popCkStayBufferTime, "10000") \

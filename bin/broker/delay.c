@@ -161,17 +161,6 @@ static int drop(struct delay *d, struct level *l, const char *why)
 	return 0;
 }
 
-/* The queue that the message was sent to.  A topic that was deleted meanwhile gets it too, as with the peer: there it is if the topic
- * is made again. */
-static struct mqstore_queue *target(struct delay *d, struct mq_str topic, int32_t queue_id)
-{
-	struct topic *t = topic_table_find(d->b->topics, topic);
-
-	if (t && queue_id >= 0 && queue_id < TOPIC_QUEUES_MAX)
-		return topic_queue(d->b->topics, t, queue_id, true);
-	return mqstore_queue(d->b->store, topic, queue_id, true);
-}
-
 static int deliver(struct delay *d, struct level *l, struct mq_error *e)
 {
 	struct mqstore_record r;
@@ -191,7 +180,7 @@ static int deliver(struct delay *d, struct level *l, struct mq_error *e)
 	if (str_is(topic, TOPIC_SCHEDULE) || str_is(topic, TOPIC_HALF))
 		return drop(d, l, "REAL_TOPIC is a topic of the system");
 	r = record_again(&m);
-	r.queue = target(d, topic, queue_id);
+	r.queue = topic_table_queue(d->b->topics, topic, queue_id);
 	if (!r.queue)
 		return drop(d, l, "REAL_TOPIC and REAL_QID are no queue");
 	r.props[0] = m.props; /* compat: with DELAY, REAL_TOPIC and REAL_QID */

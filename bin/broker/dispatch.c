@@ -24,6 +24,7 @@ static const struct dispatch_row dispatch_rows[] = {
 	{ REQ_HEART_BEAT,             handle_heartbeat, 0 },
 	{ REQ_UNREGISTER_CLIENT,      handle_unregister_client, 0 },
 	{ REQ_CONSUMER_SEND_MSG_BACK, handle_send_back, 0 },
+	{ REQ_END_TRANSACTION,        handle_end_transaction, 0 },
 	{ REQ_GET_CONSUMER_LIST_BY_GROUP, handle_consumer_list, 0 },
 	{ REQ_LOCK_BATCH_MQ,          handle_lock, 0 },
 	{ REQ_UNLOCK_BATCH_MQ,        handle_unlock, 0 },

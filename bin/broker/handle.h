@@ -10,6 +10,8 @@ struct topic;
 handler_fn handle_send;                 /* 10, 310, 320 */
 /* handle_send_back.c */
 handler_fn handle_send_back;            /* 36 */
+/* handle_txn.c */
+handler_fn handle_end_transaction;      /* 37 */
 /* handle_order.c */
 handler_fn handle_lock;                 /* 41 */
 handler_fn handle_unlock;               /* 42 */

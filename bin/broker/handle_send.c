@@ -16,6 +16,7 @@
 #include "lock_table.h"
 #include "settle.h"
 #include "topic_table.h"
+#include "txn.h"
 #include <base/clock.h>
 #include <base/err.h>
 #include <base/mem.h>
@@ -28,6 +29,7 @@ enum { BATCH_KEEP = 256 };      /* records of a batch that are kept room for */
 
 static const char *const added_props[] = { PROP_MSG_REGION, PROP_TRACE_ON, PROP_CLUSTER, PROP_POP_CK, NULL };
 static const char *const added_and_delay_props[] = { PROP_MSG_REGION, PROP_TRACE_ON, PROP_CLUSTER, PROP_POP_CK, DELAY_PROPS, NULL };
+static const char *const added_and_txn_props[] = { PROP_MSG_REGION, PROP_TRACE_ON, PROP_CLUSTER, PROP_POP_CK, TXN_PROPS, NULL };
 
 /* Errors carry MSG_REGION and TRACE_ON too: clients look for them in any answer. */
 static void refuse(struct req *q, int32_t code, const char *fmt, ...) MQ_PRINTF(3, 4);
@@ -105,16 +107,16 @@ static bool may_send(struct req *q, const struct send_header *h, struct topic *t
 	return true;
 }
 
-/* Kinds of messages that this broker would have to treat in another way, and cannot yet: better refused than delivered at once.
- * False: answered. */
-static bool may_store(struct req *q, const struct property_scan *s, int32_t sys_flag)
+/* Kinds of messages that are not taken, or not in this way.  False: answered. */
+static bool may_store(struct req *q, const struct property_scan *s, int32_t sys_flag, bool half)
 {
-	if (s->tran_msg || (sys_flag & MQ_SYS_TRAN_MASK)) {
-		if (q->b->conf->rejectTransactionMessage)
-			refuse(q, RESP_NO_PERMISSION, "the broker[%s] sending transaction message is forbidden",
-			       q->b->conf->brokerIP1);
-		else
-			refuse(q, RESP_SYSTEM_ERROR, "this broker does not offer transactional messages (property TRAN_MSG) yet");
+	if (half && q->b->conf->rejectTransactionMessage) {
+		refuse(q, RESP_NO_PERMISSION, "the broker[%s] sending transaction message is forbidden", q->b->conf->brokerIP1);
+		return false;
+	}
+	if (!half && (sys_flag & MQ_SYS_TRAN_MASK) == MQ_SYS_TRAN_PREPARED && !s->tran_msg) {
+		refuse(q, RESP_MESSAGE_ILLEGAL, "the message is illegal: sysFlag %d says that it is half of a transaction, and it has no "
+		       "property TRAN_MSG", sys_flag);
 		return false;
 	}
 	if (s->timer && s->delay_level == 0) { /* compat: DELAY wins */
@@ -205,7 +207,7 @@ static void send_one(struct req *q, const struct send_header *h, struct topic *t
 	struct send_done d = { 0 };
 	struct mq_error e;
 	char uniq[sizeof "UNIQ_KEY" + 32 + 1];
-	bool dead = false;
+	bool dead = false, half;
 	int rc;
 
 	if (!r.body.n) {
@@ -219,22 +221,13 @@ static void send_one(struct req *q, const struct send_header *h, struct topic *t
 		s.delay_level = 0;
 		s.timer = false;
 	}
-	if (!may_store(q, &s, h->sysFlag))
+	/* compat: one that was committed, and comes back to be tried again, is none. */
+	half = s.tran_msg && !t->retry && !dead && h->reconsumeTimes <= 0;
+	if (!may_store(q, &s, h->sysFlag, half))
 		return;
-	if (s.delay_level > 0)
+	if (s.delay_level > 0 && !half) /* of a half: when it is committed */
 		r.delay_level = delay_level(b->delay, s.delay_level);
 	r.props[0] = h->properties;
-	if (s.has_cluster || s.has_region || s.has_trace || s.has_pop_ck || s.delay_level > 0 || dead) {
-		b->scratch.n = 0;
-		property_copy_without(&b->scratch, h->properties, r.delay_level || dead ? added_and_delay_props : added_props);
-		if (r.delay_level)
-			delay_props(&b->scratch, r.delay_level, t->conf.name, queue_id);
-		r.props[0] = buf_view(&b->scratch);
-		property_scan(r.props[0], &s);
-	}
-	r.uniq_key = s.uniq_key;
-	r.keys = s.keys;
-	r.tags = s.tags;
 	if (!s.uniq_key.n) {
 		memcpy(uniq, "UNIQ_KEY\001", sizeof "UNIQ_KEY");
 		id_make(&b->ids, clock_now_ms(), uniq + sizeof "UNIQ_KEY");
@@ -242,6 +235,21 @@ static void send_one(struct req *q, const struct send_header *h, struct topic *t
 		r.props[1] = (struct mq_str){ uniq, sizeof uniq };
 		r.uniq_key = (struct mq_str){ uniq + sizeof "UNIQ_KEY", 32 };
 	}
+	if (s.has_cluster || s.has_region || s.has_trace || s.has_pop_ck || s.delay_level > 0 || dead || half) {
+		b->scratch.n = 0;
+		property_copy_without(&b->scratch, h->properties, half ? added_and_txn_props :
+			r.delay_level || dead ? added_and_delay_props : added_props);
+		if (r.delay_level)
+			delay_props(&b->scratch, r.delay_level, t->conf.name, queue_id);
+		if (half)
+			txn_props(&b->scratch, t->conf.name, queue_id, s.uniq_key.n ? s.uniq_key : r.uniq_key);
+		r.props[0] = buf_view(&b->scratch);
+		property_scan(r.props[0], &s);
+	}
+	if (s.uniq_key.n)
+		r.uniq_key = s.uniq_key;
+	r.keys = s.keys;
+	r.tags = s.tags;
 	r.props[2] = buf_view(&b->send_props);
 	common_fields(q, h, t, &r);
 	r.queue = topic_queue(b->topics, t, queue_id, true);
@@ -251,6 +259,8 @@ static void send_one(struct req *q, const struct send_header *h, struct topic *t
 	}
 	if (r.delay_level)
 		r.queue = delay_queue(b->delay, r.delay_level);
+	else if (half)
+		r.queue = txn_queue(b->txn);
 	rc = mqstore_append(b->store, &r, 1, &place, &e);
 	if (rc < 0) {
 		refused_by_store(q, rc, e.text, false);
@@ -260,6 +270,8 @@ static void send_one(struct req *q, const struct send_header *h, struct topic *t
 	b->metrics.bytes_in += place.size;
 	if (r.delay_level)
 		delay_stored(b->delay, r.delay_level, 1);
+	else if (half)
+		txn_stored(b->txn, &place, r.born_ms, txn_immunity(h->properties));
 	tally_add(&b->tallies, &t->put, 1, 1, place.size);
 	d.log_off = place.log_off;
 	d.queue_off = place.queue_off;
@@ -316,7 +328,11 @@ static bool batch_records(struct req *q, const struct send_header *h, struct top
 	int rc;
 
 	property_scan(own, &all);
-	if (!may_store(q, &all, h->sysFlag))
+	if (all.tran_msg) {
+		refuse(q, RESP_MESSAGE_ILLEGAL, "the message is illegal: a batch is no part of a transaction (property TRAN_MSG)");
+		return false;
+	}
+	if (!may_store(q, &all, h->sysFlag, false))
 		return false;
 	if (all.delay_level > 0)
 		common.delay_level = delay_level(b->delay, all.delay_level);
@@ -349,7 +365,7 @@ static bool batch_records(struct req *q, const struct send_header *h, struct top
 			       "right for the batch as a whole", k->n + 1);
 			return false;
 		}
-		if (!may_store(q, &s, 0))
+		if (!may_store(q, &s, 0, false))
 			return false;
 		batch_room(k);
 		r = &k->record[k->n++];

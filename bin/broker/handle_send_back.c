@@ -83,6 +83,7 @@ static void put_back(struct req *q, const struct mq_message *m, struct topic *t,
 	}
 	b->metrics.messages_in++;
 	b->metrics.bytes_in += place.size;
+	tally_add(&b->tallies, &t->put, 1, 1, place.size);
 	if (level)
 		delay_stored(b->delay, level, 1);
 	settle_plain(b->settle, q, b->conf->flushDiskType == FLUSH_SYNC ? place.end_off : 0, t->since);

@@ -20,6 +20,14 @@
 	M(dead_letters, "messages stored in %DLQ% topics") \
 	M(locks_granted, "queues locked for ordered consumption, or locks renewed") \
 	M(locks_refused, "queues that another member had locked") \
+	M(halves_in, "halves of transactions stored") \
+	M(commits, "transactions committed") \
+	M(rollbacks, "transactions rolled back") \
+	M(ends_again, "ends of transactions that had ended before: ignored") \
+	M(checks_sent, "questions to producers what became of a transaction") \
+	M(checks_unheard, "questions that no producer was there for") \
+	M(halves_given_up, "transactions given up after too many questions") \
+	M(halves_lost, "halves that could not be read") \
 	M(delayed_in, "messages of these that wait for their delay level") \
 	M(delayed_out, "delayed messages delivered") \
 	M(delayed_found, "deliveries found in the log at the start, after a stop that was not clean") \

@@ -16,10 +16,10 @@
 
 static const char *const topic_system_names[] = {
 	TOPIC_DEFAULT, TOPIC_SCHEDULE, "BenchmarkTest", TOPIC_HALF, "RMQ_SYS_TRACE_TOPIC",
-	TOPIC_OP_HALF, "TRANS_CHECK_MAX_TIME_TOPIC", "SELF_TEST_TOPIC", "OFFSET_MOVED_EVENT", "CHECKPOINT_TOPIC",
+	TOPIC_OP_HALF, TOPIC_GIVEN_UP, "SELF_TEST_TOPIC", "OFFSET_MOVED_EVENT", "CHECKPOINT_TOPIC",
 };
 static const char *const topic_no_send_names[] = {
-	TOPIC_SCHEDULE, TOPIC_HALF, TOPIC_OP_HALF, "TRANS_CHECK_MAX_TIME_TOPIC",
+	TOPIC_SCHEDULE, TOPIC_HALF, TOPIC_OP_HALF, TOPIC_GIVEN_UP,
 	"SELF_TEST_TOPIC", "OFFSET_MOVED_EVENT",
 };
 
@@ -108,6 +108,13 @@ struct mqstore_queue *topic_queue(struct topic_table *t, struct topic *topic, in
 		topic->nqueues = n;
 	}
 	return topic->queue[id] = mqstore_queue(t->b->store, topic->conf.name, id, create);
+}
+
+struct mqstore_queue *topic_table_queue(struct topic_table *t, struct mq_str topic, int32_t id)
+{
+	struct topic *x = topic_table_find(t, topic);
+
+	return x && id >= 0 && id < TOPIC_QUEUES_MAX ? topic_queue(t, x, id, true) : mqstore_queue(t->b->store, topic, id, true);
 }
 
 void topic_table_forget_queues(struct topic_table *t)

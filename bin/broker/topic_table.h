@@ -18,6 +18,7 @@ enum { TOPIC_QUEUES_MAX = 65535 };      /* bound of readQueueNums and writeQueue
 #define TOPIC_SCHEDULE "SCHEDULE_TOPIC_XXXX"
 #define TOPIC_HALF "RMQ_SYS_TRANS_HALF_TOPIC"
 #define TOPIC_OP_HALF "RMQ_SYS_TRANS_OP_HALF_TOPIC"
+#define TOPIC_GIVEN_UP "TRANS_CHECK_MAX_TIME_TOPIC"
 #define TOPIC_RETRY_PREFIX "%RETRY%"
 #define TOPIC_DLQ_PREFIX "%DLQ%"
 
@@ -71,6 +72,9 @@ void topic_table_touch(struct topic_table *t);
 
 /* Queue handle; create = false: NULL if it never held a message. id must be >= 0 and < nqueues. */
 struct mqstore_queue *topic_queue(struct topic_table *t, struct topic *topic, int32_t id, bool create);
+/* The queue by name, for a message that was taken when the topic was there: a topic that was deleted meanwhile gets it too, as with
+ * the peer, and has it when it is made again.  NULL: no queue can have this name. */
+struct mqstore_queue *topic_table_queue(struct topic_table *t, struct mq_str topic, int32_t id);
 /* The store dropped queues (mqstore_clean_queues): forget all handles. */
 void topic_table_forget_queues(struct topic_table *t);
 struct topic *topic_get(struct topic *t);       /* take a reference: `deleted` says whether it is still real */

@@ -258,7 +258,6 @@ static void kinds_of_messages_that_are_not_offered(void **state)
 {
 	struct fixture *f = *state;
 
-	refused(send_props(f, "T", "x", "TRAN_MSG\001true\002"), RESP_SYSTEM_ERROR, "TRAN_MSG");
 	refused(send_props(f, "T", "x", "TIMER_DELAY_SEC\0015\002"), RESP_SYSTEM_ERROR, "timerWheelEnable is false");
 	refused(send_props(f, "T", "x", "TIMER_DELIVER_MS\0011\002"), RESP_SYSTEM_ERROR, "timerWheelEnable");
 	assert_int_equal(asked_i64(ask(f->k, f->c, REQ_GET_MAX_OFFSET, (struct mq_str){ 0 }, "topic", "T", "queueId", "0", NULL), "offset"), 0);
