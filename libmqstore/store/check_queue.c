@@ -145,7 +145,7 @@ void check_queue_record(struct check *c, const struct mq_message *m)
 
 /* ---- From the queue to the log ----------------------------------------------------------------------------------------- */
 
-enum entry_kind { ENTRY_FINE, ENTRY_ZERO, ENTRY_BEYOND, ENTRY_STALE, ENTRY_LOST, ENTRY_WRONG, ENTRY_KINDS };
+enum entry_kind { ENTRY_FINE, ENTRY_ZERO, ENTRY_BEYOND, ENTRY_STALE, ENTRY_LOST, ENTRY_GONE, ENTRY_WRONG, ENTRY_KINDS };
 static const struct {
 	const char *kind, *text;
 	enum mqstore_grade grade;
@@ -154,6 +154,7 @@ static const struct {
 	[ENTRY_BEYOND] = { "entries-beyond", "entries point at or beyond the end of the log: a start cuts them", MQSTORE_DAMAGE },
 	[ENTRY_STALE] = { "entries-old", "old entries behind the last one: nobody reads them", MQSTORE_NOTE },
 	[ENTRY_LOST] = { "entries-lost", "the messages of these entries are damaged: readers go on behind them", MQSTORE_FOLLOWS },
+	[ENTRY_GONE] = { "entries-lost", "the messages of these entries are not there any more", MQSTORE_FOLLOWS },
 	[ENTRY_WRONG] = { "entries-wrong", "entries point at no message of the queue: consumers get nothing there", MQSTORE_DAMAGE },
 };
 
@@ -170,8 +171,9 @@ static enum entry_kind kind_of(struct check *c, struct sweep *w, int64_t off, co
 {
 	struct mq_message m;
 
-	if (e->log_off == 0 && e->size == 0)
-		return in_faults(w->q, off) || off < w->q->gone_end ? ENTRY_FINE : c->any_damage ? ENTRY_LOST : ENTRY_ZERO;
+	if (e->log_off == 0 && e->size == 0 && e->tags_code == 0)
+		return in_faults(w->q, off) || off < w->q->gone_end || off >= w->q->log_end ? ENTRY_FINE :
+		       c->any_damage ? ENTRY_GONE : ENTRY_ZERO;
 	if (cqueue_void(e))
 		return ENTRY_FINE;
 	if (e->log_off < 0 || e->size <= 0)
@@ -181,16 +183,16 @@ static enum entry_kind kind_of(struct check *c, struct sweep *w, int64_t off, co
 		return ENTRY_FINE;
 	}
 	if (e->log_off + e->size > c->end)
-		return ENTRY_BEYOND;
+		return w->closely && off < w->q->gone_end ? ENTRY_FINE : ENTRY_BEYOND;
 	w->inside++;
-	if (!w->closely || in_faults(w->q, off))
+	if (!w->closely || in_faults(w->q, off) || off < w->q->gone_end)
 		return ENTRY_FINE;
 	if (scan_at(&c->f->log, e->log_off, true, &m) > 0 && m.size == e->size && belongs(w->q, &m, off))
 		return ENTRY_FINE;
 	if (next && next->log_off == e->log_off && next->size == e->size)
 		return ENTRY_FINE;
 	if (check_on_damage(c, e->log_off))
-		return ENTRY_LOST;
+		return segments_at(&c->f->log.run, e->log_off) ? ENTRY_LOST : ENTRY_GONE;
 	return off >= w->q->log_end ? ENTRY_STALE : ENTRY_WRONG;
 }
 
@@ -203,7 +205,7 @@ static void tell_run(struct check *c, struct sweep *w)
 
 	if (w->kind == ENTRY_FINE || w->to == w->from)
 		return;
-	f.mendable = w->kind != ENTRY_STALE;
+	f.mendable = w->kind != ENTRY_STALE && w->kind != ENTRY_GONE;
 	w->q->lost |= w->kind == ENTRY_LOST;
 	if (w->kind == ENTRY_BEYOND) {
 		c->beyond += f.count;

@@ -66,6 +66,19 @@ struct mqstore_files {
 	size_t misfits_n;
 };
 
+/* Note a file that does not fit; path is the caller's no more. */
+struct misfit *files_misfit(struct mqstore_files *f, char *path, bool harmless, const char *text);
+
+/* Size that most files have; of two that are as frequent the larger, for files get cut short more often than long. */
+enum { SIZES = 16 };
+struct sizes {
+	int64_t size[SIZES];
+	int count[SIZES], n, seen;
+};
+void files_add_sizes(struct sizes *s, const char *dir, char **names, size_t n);
+int64_t files_usual_size(const struct sizes *s);
+
+int files_load_queues(struct mqstore_files *f, struct mq_error *err);
 struct fqueue *files_queue(struct mqstore_files *f, struct mq_str topic, int32_t id, bool create);
 void files_sort_queues(struct mqstore_files *f);        /* by topic and id */
 bool files_batch_topic(const struct mqstore_files *f, struct mq_str topic);
