@@ -179,7 +179,8 @@ static enum entry_kind kind_of(struct check *c, struct sweep *w, int64_t off, co
 	if (e->log_off < 0 || e->size <= 0)
 		return in_faults(w->q, off) || off < w->q->gone_end ? ENTRY_FINE : ENTRY_WRONG;
 	if (e->log_off < segments_min(&c->f->log.run)) {
-		w->q->gone_end = off + 1;
+		if (w->q->gone_end <= off)
+			w->q->gone_end = off + 1;
 		return ENTRY_FINE;
 	}
 	if (e->log_off + e->size > c->end)

@@ -16,7 +16,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 enum { COPY_BYTES = 256 * 1024 };
 
@@ -276,15 +275,15 @@ static int mend_queues(struct repair *r)
 /* From here on every start takes the store for one that crashed before anything was flushed. */
 static int forget_flushes(struct repair *r)
 {
-	char path[SEGMENT_PATH], text[24];
-	int fd, rc = 0;
+	char path[SEGMENT_PATH];
+	int fd, rc;
 
+	/* Empty: nothing that the stop before says of itself is believed. */
 	snprintf(path, sizeof(path), "%s/abort", r->f->dir);
 	fd = sys.open(path, O_WRONLY | O_CREAT, 0644);
 	if (fd < 0)
 		return err_sys(r->err, fd, "make '%s'", path);
-	snprintf(text, sizeof(text), "%d", (int)getpid());
-	rc = sys_write_all(fd, text, strlen(text), 0);
+	rc = sys.ftruncate(fd, 0);
 	if (rc == 0)
 		rc = sys.fsync(fd);
 	sys.close(fd);
@@ -298,6 +297,8 @@ static int forget_flushes(struct repair *r)
 	rc = save_file(r, path, "checkpoint");
 	if (rc == 0)
 		rc = zero(r, path, CHECKPOINT_LOG_MS, CHECKPOINT_MASTER_FLUSHED);
+	if (rc == 0)
+		rc = zero(r, path, CHECKPOINT_CONFIRM, CHECKPOINT_WHOLE + 8);
 	return rc;
 }
 
