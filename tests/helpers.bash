@@ -59,7 +59,7 @@ start_namesrv() { # sets ns_pid, ns_port, NAMESRV_ADDR
 	mq-namesrv -p listenPort="${ns_port:-0}" -p bindAddress=127.0.0.1 --ready-fd 9 9>ns.ready 2>>ns.log 3>&- </dev/null >/dev/null &
 	ns_pid=$!
 	pids+=("$ns_pid")
-	read -r -t 20 ns_port <ns.ready
+	read -r -t 60 ns_port <ns.ready
 	rm ns.ready
 	export NAMESRV_ADDR=127.0.0.1:$ns_port
 }
@@ -71,7 +71,7 @@ start_broker() { # start_broker [OPTION...]; sets broker_pid, broker_port; a sec
 		--ready-fd 9 9>broker.ready 2>>broker.log 3>&- </dev/null >/dev/null &
 	broker_pid=$!
 	pids+=("$broker_pid")
-	read -r -t 20 broker_port <broker.ready
+	read -r -t 60 broker_port <broker.ready
 	rm broker.ready
 	until_true broker_known
 }

@@ -63,13 +63,16 @@ static int level_number(const struct delay *d, const struct level *l)
 
 /* ---- When ---------------------------------------------------------------------------------------------------------------- */
 
+/* Our clock is that of the turn's begin, the store's stamp is of the append: an entry may seem to lie this much further ahead. */
+enum { DELAY_STAMP_MS = 1000 };
+
 /* Waits are monotonic, entries have wall time.  An entry never waits for longer than its level's delay: if it seems to, the clock
  * was set back since it was stored, and it comes after the one before it as it was stored after it. */
 static int64_t due_of(const struct level *l)
 {
 	int64_t now = clock_mono_ms(), wait = l->code - clock_now_ms();
 
-	if (l->ms >= 0 && wait > l->ms) {
+	if (l->ms >= 0 && wait > l->ms + DELAY_STAMP_MS) {
 		int64_t gap = l->code - l->last_code;
 
 		if (!l->last_due)
