@@ -74,7 +74,7 @@ static char *file(const char *name)
 static void body_on_stdin_and_message_in_environment(void **s)
 {
 	setenv("MQ_PROP_old", "x", 1);
-	open_runner("cat >body; env | grep ^MQ_ | grep -v -e ^MQ_SRC= -e ^MQ_BUILD= | sort >env", 1);
+	open_runner("cat >body; env | grep ^MQ_ | grep -vE '^MQ_(SRC|BUILD|TEST_[A-Z_]*)=' | sort >env", 1);
 	put(3, 17, MQ_STR("line 1\nline 2"), "KEYS\1k1 k2\2TAGS\1red\2UNIQ_KEY\1ABC\2my-prop\1v=1\2");
 	run();
 	assert_string_equal(ended, "3:17:ok ");
