@@ -28,19 +28,19 @@ sender() { # sender NUMBER ROUND
 }
 
 @test "kill -9 under sync flush load: nothing acknowledged is lost, no offset is given twice" {
-	local rounds=${MQ_CRASH_ROUNDS:-20} r s pids
+	local rounds=${MQ_CRASH_ROUNDS:-20} r s senders
 	start_namesrv
 	broker
 	make_topic t 3
 	for ((r = 0; r < rounds; r++)); do
-		pids=
+		senders=
 		for s in 1 2 3; do
 			sender $s $r &
-			pids="$pids $!"
+			senders="$senders $!"
 		done
 		sleep "0.$((1 + RANDOM % 5))"
 		stop_broker KILL
-		for s in $pids; do wait "$s" || true; done
+		for s in $senders; do wait "$s" || true; done
 		broker
 	done
 	mq-recv -e -o begin -f '%k %i %q %o\n' t >stored
