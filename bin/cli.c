@@ -140,18 +140,10 @@ void cli_usage_error(const char *fmt, ...)
 	exit(CLI_USAGE);
 }
 
-void cli_bad_option(int c, char **argv)
+void cli_check(int rc, const struct mq_error *err)
 {
-	const char *word = argv[optind - 1] ? argv[optind - 1] : "";
-	bool is_long = strncmp(word, "--", 2) == 0;
-
-	if (c == ':' && is_long)
-		cli_usage_error("option '%s' needs a value", word);
-	if (c == ':')
-		cli_usage_error("option '-%c' needs a value", optopt);
-	if (optopt == 0 || is_long)
-		cli_usage_error(optopt ? "option '%s' takes no value" : "no option '%s' (or more than one begins so)", word);
-	cli_usage_error("no option '-%c'", optopt);
+	if (rc != 0)
+		cli_usage_error("%s", err->text);
 }
 
 void cli_status_line(const char *text)
@@ -213,6 +205,48 @@ void cli_version(void)
 {
 	printf("%s %s\n", cli_name, MQ_VERSION);
 	exit(cli_close_stdout(CLI_OK));
+}
+
+/* ---- Options ---------------------------------------------------------------------------------------------------------- */
+
+static _Noreturn void bad_option(int c, char **argv)
+{
+	const char *word = argv[optind - 1] ? argv[optind - 1] : "";
+	bool is_long = strncmp(word, "--", 2) == 0;
+
+	if (c == ':' && is_long)
+		cli_usage_error("option '%s' needs a value", word);
+	if (c == ':')
+		cli_usage_error("option '-%c' needs a value", optopt);
+	if (optopt == 0 || is_long)
+		cli_usage_error(optopt ? "option '%s' takes no value" : "no option '%s' (or more than one begins so)", word);
+	cli_usage_error("no option '-%c'", optopt);
+}
+
+int cli_option(int argc, char **argv, const struct cli_option *rows, const char *help)
+{
+	struct option longs[CLI_OPTIONS_MAX + 3] = { { "help", no_argument, NULL, 'h' }, { "version", no_argument, NULL, 'V' } };
+	char shorts[2 * CLI_OPTIONS_MAX + 8] = ":hV";
+	size_t n = 2, s = 3;
+	int c;
+
+	for (const struct cli_option *r = rows; r->name && n < CLI_OPTIONS_MAX + 2; r++) {
+		longs[n++] = (struct option){ r->name, r->value ? required_argument : no_argument, NULL, r->id };
+		if (r->id > 255)
+			continue;
+		shorts[s++] = (char)r->id;
+		if (r->value)
+			shorts[s++] = ':';
+	}
+	opterr = 0;
+	c = getopt_long(argc, argv, shorts, longs, NULL);
+	switch (c) {
+	case 'h': cli_help(help);
+	case 'V': cli_version();
+	case '?':
+	case ':': bad_option(c, argv);
+	default: return c;
+	}
 }
 
 /* ---- Values of options ------------------------------------------------------------------------------------------------ */
@@ -383,6 +417,18 @@ int64_t cli_time_ms(const char *opt, const char *value)
 		return v;
 	cli_usage_error("%s: '%s' is no time: 2026-11-30, 2026-11-30T12:00:00[.123][Z], -10m, now, or seconds or milliseconds "
 	                "since 1970", opt, value);
+}
+
+void cli_queue(const char *opt, const char *value, const char **broker, int32_t *id)
+{
+	const char *colon = strrchr(value, ':');
+
+	if (!colon || colon == value)
+		cli_usage_error("%s: '%s': BROKER:ID is right", opt, value);
+	*id = (int32_t)cli_int(opt, colon + 1, 0, INT32_MAX);
+	*broker = strndup(value, (size_t)(colon - value));
+	if (!*broker)
+		cli_die(CLI_SYSTEM, "out of memory");
 }
 
 /* ---- Standard output -------------------------------------------------------------------------------------------------- */

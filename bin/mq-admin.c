@@ -65,7 +65,26 @@ static const struct command *find(const char *name)
 		for (const struct command *c = tables[t]; c->name; c++)
 			if (strcmp(c->name, name) == 0)
 				return c;
-	cli_usage_error("no command '%s'", name);
+	return NULL;
+}
+
+/* The command that the first word names, or the first two; *words says which. */
+static const struct command *find_words(int argc, char **argv, int *words)
+{
+	const struct command *c = find(argv[0]);
+	char two[80];
+
+	*words = 1;
+	if (c)
+		return c;
+	if (argc > 1) {
+		*words = 2;
+		snprintf(two, sizeof two, "%s %s", argv[0], argv[1]);
+		c = find(two);
+	}
+	if (!c)
+		cli_usage_error("no command '%s'", argc > 1 && argv[1][0] != '-' ? two : argv[0]);
+	return c;
 }
 
 struct global {
@@ -179,6 +198,7 @@ int main(int argc, char **argv)
 	static char addr[4096];
 	struct global g = { .timeout_ms = 5000 };
 	struct mq_error err;
+	int words;
 
 	cli_start(argc, argv);
 	global_options(argc, argv, &g);
@@ -186,8 +206,8 @@ int main(int argc, char **argv)
 		cli_usage_error("a command is missing");
 	argc -= optind;
 	argv += optind;
-	a.command = find(argv[0]);
-	command_options(argc, argv, &a, &g);
+	a.command = find_words(argc, argv, &words);
+	command_options(argc - words + 1, argv + words - 1, &a, &g);
 	a.format = format_of(g.output);
 	a.timeout_ms = (int32_t)g.timeout_ms;
 	if (a.command->where & COMMAND_ALONE)

@@ -39,27 +39,25 @@ static const char help[] =
 enum { OPT_BROKER = 256, OPT_LIMIT, OPT_SIZE, OPT_IN_FLIGHT, OPT_CONNS, OPT_QUEUES, OPT_BATCH, OPT_PULL_MAX, OPT_SECONDS, OPT_COUNT,
        OPT_WARMUP, OPT_INTERVAL, OPT_PID };
 
-static const struct option longs[] = {
-	{ "nameserver", required_argument, NULL, 'n' },
-	{ "broker", required_argument, NULL, OPT_BROKER },
-	{ "limit", no_argument, NULL, OPT_LIMIT },
-	{ "topic", required_argument, NULL, 't' },
-	{ "group", required_argument, NULL, 'g' },
-	{ "size", required_argument, NULL, OPT_SIZE },
-	{ "in-flight", required_argument, NULL, OPT_IN_FLIGHT },
-	{ "conns", required_argument, NULL, OPT_CONNS },
-	{ "queues", required_argument, NULL, OPT_QUEUES },
-	{ "batch", required_argument, NULL, OPT_BATCH },
-	{ "pull-max", required_argument, NULL, OPT_PULL_MAX },
-	{ "seconds", required_argument, NULL, OPT_SECONDS },
-	{ "count", required_argument, NULL, OPT_COUNT },
-	{ "warmup", required_argument, NULL, OPT_WARMUP },
-	{ "interval", required_argument, NULL, OPT_INTERVAL },
-	{ "pid", required_argument, NULL, OPT_PID },
-	{ "output", required_argument, NULL, 'o' },
-	{ "help", no_argument, NULL, 'h' },
-	{ "version", no_argument, NULL, 'V' },
-	{ NULL, 0, NULL, 0 },
+static const struct cli_option options[] = {
+	{ 'n', "nameserver", true },
+	{ OPT_BROKER, "broker", true },
+	{ OPT_LIMIT, "limit", false },
+	{ 't', "topic", true },
+	{ 'g', "group", true },
+	{ OPT_SIZE, "size", true },
+	{ OPT_IN_FLIGHT, "in-flight", true },
+	{ OPT_CONNS, "conns", true },
+	{ OPT_QUEUES, "queues", true },
+	{ OPT_BATCH, "batch", true },
+	{ OPT_PULL_MAX, "pull-max", true },
+	{ OPT_SECONDS, "seconds", true },
+	{ OPT_COUNT, "count", true },
+	{ OPT_WARMUP, "warmup", true },
+	{ OPT_INTERVAL, "interval", true },
+	{ OPT_PID, "pid", true },
+	{ 'o', "output", true },
+	{ 0 },
 };
 
 static int format_of(const char *name)
@@ -88,8 +86,7 @@ static void parse(int argc, char **argv, struct bench_opt *o)
 	struct mq_error e;
 	int c;
 
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":n:t:g:o:hV", longs, NULL)) != -1) {
+	while ((c = cli_option(argc, argv, options, help)) != -1) {
 		switch (c) {
 		case 'n': o->nameserver = optarg; break;
 		case OPT_BROKER: o->broker = optarg; break;
@@ -108,9 +105,6 @@ static void parse(int argc, char **argv, struct bench_opt *o)
 		case OPT_INTERVAL: o->interval_ms = cli_duration_ms("--interval", optarg); break;
 		case OPT_PID: o->pid = (int)cli_int("--pid", optarg, 1, INT32_MAX); break;
 		case 'o': o->format = format_of(optarg); break;
-		case 'h': cli_help(help);
-		case 'V': cli_version();
-		default: cli_bad_option(c, argv);
 		}
 	}
 	if (optind + 1 != argc)

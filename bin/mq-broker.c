@@ -23,26 +23,20 @@ static const char usage[] =
 	"  -h, --help               print this and end\n"
 	"  -V, --version            print the version and end\n";
 
-enum { OPT_PRINT = 256, OPT_EMBEDDED, OPT_IDLE, OPT_READY };
+enum { OPT_EMBEDDED = SERVE_OWN, OPT_IDLE };
 
-static const struct option options[] = {
-	{ "config", required_argument, NULL, 'c' },
-	{ "property", required_argument, NULL, 'p' },
-	{ "nameserver", required_argument, NULL, 'n' },
-	{ "print-config", no_argument, NULL, OPT_PRINT },
-	{ "embedded", required_argument, NULL, OPT_EMBEDDED },
-	{ "idle-exit", required_argument, NULL, OPT_IDLE },
-	{ "ready-fd", required_argument, NULL, OPT_READY },
-	{ "help", no_argument, NULL, 'h' },
-	{ "version", no_argument, NULL, 'V' },
-	{ NULL, 0, NULL, 0 },
+static const struct cli_option options[] = {
+	SERVE_OPTIONS,
+	{ 'n', "nameserver", true },
+	{ OPT_EMBEDDED, "embedded", true },
+	{ OPT_IDLE, "idle-exit", true },
+	{ 0 },
 };
 
 /* Where the configuration comes from: kept, so that SIGHUP can go there again. */
 struct source {
-	const char *file, *nameserver, *embedded;
-	char **property;
-	size_t nproperties;
+	struct serve_options common;
+	const char *nameserver, *embedded;
 };
 
 static struct conf *load(void *arg, struct broker_conf *c, struct mq_error *e)
@@ -51,10 +45,8 @@ static struct conf *load(void *arg, struct broker_conf *c, struct mq_error *e)
 	struct conf *rows = broker_conf_new(c);
 	int rc = s->embedded ? broker_conf_embedded(rows, s->embedded, e) : 0;
 
-	if (rc == 0 && s->file)
-		rc = conf_file(rows, s->file, e);
-	for (size_t i = 0; rc == 0 && i < s->nproperties; i++)
-		rc = conf_arg(rows, s->property[i], e);
+	if (rc == 0)
+		rc = serve_configure(&s->common, rows, e);
 	if (rc == 0 && s->nameserver)
 		rc = conf_set(rows, MQ_STR("namesrvAddr"), (struct mq_str){ s->nameserver, strlen(s->nameserver) }, e);
 	if (rc == 0)
@@ -87,10 +79,10 @@ static void on_stopped(void *arg, int rc)
 	*(int *)arg = rc;
 }
 
-static int serve(struct source *s, struct conf *rows, struct broker_conf *c, int64_t idle_ms, int ready_fd)
+static int serve(struct source *s, struct conf *rows, struct broker_conf *c, int64_t idle_ms)
 {
 	static const struct serve_ops ops = { .stop = on_stop, .reload = on_reload, .dump = on_dump };
-	struct broker_opt opt = { .rows = rows, .conf = c, .conf_path = s->file, .load = load, .load_arg = s,
+	struct broker_opt opt = { .rows = rows, .conf = c, .conf_path = s->common.file, .load = load, .load_arg = s,
 				  .embedded_dir = s->embedded, .names = &embedded_names,
 			          .idle_exit_ms = s->embedded ? idle_ms : 0, .stopped = on_stopped };
 	struct mq_error e = { 0 };
@@ -105,7 +97,7 @@ static int serve(struct source *s, struct conf *rows, struct broker_conf *c, int
 	rc = broker_start(&b, &loop, &opt, &e);
 	if (rc == 0) {
 		serve_signals(&loop, &ops, b);
-		serve_ready(ready_fd, broker_port(b));
+		serve_ready(s->common.ready_fd, broker_port(b));
 	}
 	uv_run(&loop, UV_RUN_DEFAULT);
 	uv_loop_close(&loop);
@@ -116,32 +108,18 @@ static int serve(struct source *s, struct conf *rows, struct broker_conf *c, int
 
 int main(int argc, char **argv)
 {
-	struct source s = { 0 };
+	struct source s = { .common = SERVE_OPTIONS_INIT };
 	int64_t idle_ms = 30000;
-	int c, status, ready_fd = -1;
-	bool print = false;
+	int c, status;
 	struct broker_conf conf;
 	struct conf *rows;
 	struct mq_error e = { 0 };
 
 	cli_start(argc, argv);
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":c:p:n:hV", options, NULL)) != -1)
+	while ((c = cli_option(argc, argv, options, usage)) != -1)
 		switch (c) {
-		case 'c':
-			s.file = optarg;
-			break;
-		case 'p':
-			s.property = realloc(s.property, (s.nproperties + 1) * sizeof *s.property);
-			if (!s.property)
-				abort();
-			s.property[s.nproperties++] = optarg;
-			break;
 		case 'n':
 			s.nameserver = optarg;
-			break;
-		case OPT_PRINT:
-			print = true;
 			break;
 		case OPT_EMBEDDED:
 			s.embedded = optarg;
@@ -149,31 +127,16 @@ int main(int argc, char **argv)
 		case OPT_IDLE:
 			idle_ms = cli_duration_ms("--idle-exit", optarg);
 			break;
-		case OPT_READY:
-			ready_fd = (int)cli_int("--ready-fd", optarg, 0, INT32_MAX);
-			break;
-		case 'h':
-			cli_help(usage);
-		case 'V':
-			cli_version();
 		default:
-			cli_bad_option(c, argv);
+			serve_option(&s.common, c);
 		}
 	if (optind < argc)
 		cli_usage_error("unexpected argument '%s'", argv[optind]);
 	rows = load(&s, &conf, &e);
 	if (!rows)
 		cli_die(CLI_USAGE, "%s", e.text);
-	if (print) {
-		struct buf text = { 0 };
-
-		conf_print(rows, &text);
-		fwrite(text.p, 1, text.n, stdout);
-		buf_free(&text);
-		status = cli_close_stdout(CLI_OK);
-	} else
-		status = serve(&s, rows, &conf, idle_ms, ready_fd);
+	status = s.common.print ? serve_print_config(rows) : serve(&s, rows, &conf, idle_ms);
 	conf_free(rows);
-	free(s.property);
+	serve_options_free(&s.common);
 	return status;
 }

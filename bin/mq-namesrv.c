@@ -20,35 +20,26 @@ static const char usage[] =
 	"  -h, --help               print this and end\n"
 	"  -V, --version            print the version and end\n";
 
-enum { OPT_PRINT = 256, OPT_READY, GRACE_MS = 300 };
+enum { GRACE_MS = 300 };
 
-static const struct option options[] = {
-	{ "config", required_argument, NULL, 'c' },
-	{ "property", required_argument, NULL, 'p' },
-	{ "print-config", no_argument, NULL, OPT_PRINT },
-	{ "ready-fd", required_argument, NULL, OPT_READY },
-	{ "help", no_argument, NULL, 'h' },
-	{ "version", no_argument, NULL, 'V' },
-	{ NULL, 0, NULL, 0 },
+static const struct cli_option options[] = {
+	SERVE_OPTIONS,
+	{ 0 },
 };
 
 /* Where the configuration comes from: kept, so that SIGHUP can go there again. */
 struct source {
-	const char *file;
-	char **property;
-	size_t nproperties;
+	struct serve_options common;
 };
 
 static struct conf *load(void *arg, struct namesrv_conf *c, struct mq_error *e)
 {
 	struct source *s = arg;
 	struct conf *rows = namesrv_conf_new(c);
-	int rc = s->file ? conf_file(rows, s->file, e) : 0;
+	int rc = serve_configure(&s->common, rows, e);
 
-	for (size_t i = 0; rc == 0 && i < s->nproperties; i++)
-		rc = conf_arg(rows, s->property[i], e);
 	if (rc == 0)
-		rc = namesrv_conf_check(rows, c, s->file, e);
+		rc = namesrv_conf_check(rows, c, s->common.file, e);
 	if (rc == 0)
 		return rows;
 	conf_free(rows);
@@ -77,7 +68,7 @@ static void on_dump(void *arg)
 	namesrv_dump(arg);
 }
 
-static int serve(struct source *s, struct conf *rows, struct namesrv_conf *c, int ready_fd)
+static int serve(struct source *s, struct conf *rows, struct namesrv_conf *c)
 {
 	static const struct serve_ops ops = { .stop = on_stop, .reload = on_reload, .dump = on_dump };
 	struct namesrv_opt opt = { .conf = c, .rows = rows, .load = load, .load_arg = s };
@@ -93,7 +84,7 @@ static int serve(struct source *s, struct conf *rows, struct namesrv_conf *c, in
 	if (rc == 0) {
 		serve_signals(&loop, &ops, ns);
 		log_line(LOG_INFO, "namesrv", "serving version=%s port=%d", MQ_VERSION, namesrv_port(ns));
-		serve_ready(ready_fd, namesrv_port(ns));
+		serve_ready(s->common.ready_fd, namesrv_port(ns));
 	} else if (ns) {
 		namesrv_stop(ns, 0, NULL, NULL);
 	}
@@ -102,56 +93,24 @@ static int serve(struct source *s, struct conf *rows, struct namesrv_conf *c, in
 	return rc < 0 ? cli_status(&e) : CLI_OK;
 }
 
-static int print_config(const struct conf *rows)
-{
-	struct buf text = { 0 };
-
-	conf_print(rows, &text);
-	fwrite(text.p, 1, text.n, stdout);
-	buf_free(&text);
-	return cli_close_stdout(CLI_OK);
-}
-
 int main(int argc, char **argv)
 {
-	struct source s = { 0 };
-	int c, status, ready_fd = -1;
-	bool print = false;
+	struct source s = { .common = SERVE_OPTIONS_INIT };
+	int c, status;
 	struct namesrv_conf conf;
 	struct conf *rows;
 	struct mq_error e = { 0 };
 
 	cli_start(argc, argv);
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":c:p:hV", options, NULL)) != -1)
-		switch (c) {
-		case 'c':
-			s.file = optarg;
-			break;
-		case 'p':
-			s.property = mem_realloc(s.property, (s.nproperties + 1) * sizeof(*s.property));
-			s.property[s.nproperties++] = optarg;
-			break;
-		case OPT_PRINT:
-			print = true;
-			break;
-		case OPT_READY:
-			ready_fd = (int)cli_int("--ready-fd", optarg, 0, INT32_MAX);
-			break;
-		case 'h':
-			cli_help(usage);
-		case 'V':
-			cli_version();
-		default:
-			cli_bad_option(c, argv);
-		}
+	while ((c = cli_option(argc, argv, options, usage)) != -1)
+		serve_option(&s.common, c);
 	if (optind < argc)
 		cli_usage_error("unexpected argument '%s'", argv[optind]);
 	rows = load(&s, &conf, &e);
 	if (!rows)
 		cli_die(CLI_USAGE, "%s", e.text);
-	status = print ? print_config(rows) : serve(&s, rows, &conf, ready_fd);
+	status = s.common.print ? serve_print_config(rows) : serve(&s, rows, &conf);
 	conf_free(rows);
-	free(s.property);
+	serve_options_free(&s.common);
 	return status;
 }

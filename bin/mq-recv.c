@@ -7,6 +7,7 @@
  * The end comes in this order: take no more; let what is under way arrive; have one last look at what a pipe's reader took; commit
  * that; leave the group. */
 #include "cli.h"
+#include "interrupt.h"
 #include "progress.h"
 #include "recv_flow.h"
 
@@ -64,29 +65,27 @@ static const char help[] =
 
 enum { OPT_JOBS = 256, OPT_PROGRESS, OPT_RESUME, OPT_TIMEOUT };
 
-static const struct option longs[] = {
-	{ "nameserver", required_argument, NULL, 'n' },
-	{ "group", required_argument, NULL, 'g' },
-	{ "from", required_argument, NULL, 'o' },
-	{ "queue", required_argument, NULL, 'q' },
-	{ "tags", required_argument, NULL, 'T' },
-	{ "end", no_argument, NULL, 'e' },
-	{ "count", required_argument, NULL, 'c' },
-	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
-	{ "line", no_argument, NULL, 'l' },
-	{ "null", no_argument, NULL, '0' },
-	{ "whole", no_argument, NULL, 'w' },
-	{ "binary", no_argument, NULL, 'B' },
-	{ "json", no_argument, NULL, 'J' },
-	{ "format", required_argument, NULL, 'f' },
-	{ "unbuffered", no_argument, NULL, 'u' },
-	{ "exec", required_argument, NULL, 'x' },
-	{ "jobs", required_argument, NULL, OPT_JOBS },
-	{ "resume", required_argument, NULL, OPT_RESUME },
-	{ "progress", no_argument, NULL, OPT_PROGRESS },
-	{ "help", no_argument, NULL, 'h' },
-	{ "version", no_argument, NULL, 'V' },
-	{ NULL, 0, NULL, 0 },
+static const struct cli_option options[] = {
+	{ 'n', "nameserver", true },
+	{ 'g', "group", true },
+	{ 'o', "from", true },
+	{ 'q', "queue", true },
+	{ 'T', "tags", true },
+	{ 'e', "end", false },
+	{ 'c', "count", true },
+	{ OPT_TIMEOUT, "timeout", true },
+	{ 'l', "line", false },
+	{ '0', "null", false },
+	{ 'w', "whole", false },
+	{ 'B', "binary", false },
+	{ 'J', "json", false },
+	{ 'f', "format", true },
+	{ 'u', "unbuffered", false },
+	{ 'x', "exec", true },
+	{ OPT_JOBS, "jobs", true },
+	{ OPT_RESUME, "resume", true },
+	{ OPT_PROGRESS, "progress", false },
+	{ 0 },
 };
 
 static struct app {
@@ -101,34 +100,15 @@ static struct app {
 	struct mqclient *client;
 	struct recv_flow flow;
 	struct progress progress;
-	uv_signal_t signals[3];
+	struct interrupt interrupt;
 	uv_timer_t tick;
 	uv_prepare_t prepare;
 	/* State. */
 	bool timed_out, leaving;
-	int got_signal;
 	int64_t signal_ms, saved_ms;
 } a;
 
 /* ---- Options ---------------------------------------------------------------------------------------------------------- */
-
-static void option_error(int rc, const struct mq_error *err)
-{
-	if (rc != 0)
-		cli_usage_error("%s", err->text);
-}
-
-static void parse_queue(const char *value)
-{
-	static char broker[256];
-	const char *colon = strrchr(value, ':');
-
-	if (!colon || colon == value || (size_t)(colon - value) >= sizeof(broker))
-		cli_usage_error("-q: '%s': BROKER:ID is right", value);
-	memcpy(broker, value, (size_t)(colon - value));
-	a.consume.queue.broker = broker;
-	a.consume.queue.id = (int32_t)cli_int("-q", colon + 1, 0, INT32_MAX);
-}
 
 static void parse_from(const char *value)
 {
@@ -166,18 +146,18 @@ static void set_mode(enum record_mode mode)
 	a.flow.out.mode = mode;
 }
 
-static void option(int c, char **argv)
+static void option(int c)
 {
 	struct mq_error err;
 
 	switch (c) {
 	case 'n': a.addr_given = optarg; break;
 	case 'g':
-		option_error(mq_check_group((struct mq_str){ optarg, strlen(optarg) }, &err), &err);
+		cli_check(mq_check_group((struct mq_str){ optarg, strlen(optarg) }, &err), &err);
 		a.consume.group = optarg;
 		break;
 	case 'o': a.from = optarg; break;
-	case 'q': parse_queue(optarg); break;
+	case 'q': cli_queue("-q", optarg, &a.consume.queue.broker, &a.consume.queue.id); break;
 	case 'T': a.consume.filter = optarg; break;
 	case 'e': a.consume.stop_at_end = true; break;
 	case 'c': a.flow.count = cli_int("-c", optarg, 1, INT64_MAX); break;
@@ -200,9 +180,6 @@ static void option(int c, char **argv)
 	case OPT_JOBS: a.jobs = (int)cli_int("--jobs", optarg, 1, 1000); break;
 	case OPT_RESUME: a.resume_file = optarg; break;
 	case OPT_PROGRESS: a.progress_wanted = true; break;
-	case 'h': cli_help(help);
-	case 'V': cli_version();
-	default: cli_bad_option(c, argv);
 	}
 }
 
@@ -213,9 +190,8 @@ static void parse(int argc, char **argv)
 	int c;
 
 	a.timeout_ms = -1;
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":n:g:o:q:T:ec:l0wBJf:ux:hV", longs, NULL)) != -1)
-		option(c, argv);
+	while ((c = cli_option(argc, argv, options, help)) != -1)
+		option(c);
 	if (optind == argc)
 		cli_usage_error("no TOPIC");
 	topics = calloc((size_t)(argc - optind), sizeof(*topics));
@@ -223,7 +199,7 @@ static void parse(int argc, char **argv)
 		cli_die(CLI_SYSTEM, "out of memory");
 	for (int i = optind; i < argc; i++) {
 		topics[i - optind] = (struct mq_str){ argv[i], strlen(argv[i]) };
-		option_error(mq_check_topic(topics[i - optind], &err), &err);
+		cli_check(mq_check_topic(topics[i - optind], &err), &err);
 	}
 	a.consume.topics = topics;
 	a.consume.ntopics = (size_t)(argc - optind);
@@ -244,15 +220,11 @@ static void parse(int argc, char **argv)
 
 /* ---- Begin ------------------------------------------------------------------------------------------------------------ */
 
-/* The first signal ends the flow, the second ends us. */
-static void on_signal(uv_signal_t *h, int sig)
+static void on_interrupt(void *arg)
 {
-	a.got_signal = sig;
-	a.signal_ms = (int64_t)uv_now(h->loop);
+	a.signal_ms = (int64_t)uv_now(a.flow.loop);
 	recv_flow_stop(&a.flow);
 	runner_stop(&a.flow.runner);
-	for (size_t i = 0; i < sizeof(a.signals) / sizeof(a.signals[0]); i++)
-		uv_signal_stop(&a.signals[i]);
 }
 
 static void on_tick(uv_timer_t *t)
@@ -283,7 +255,6 @@ static void open_source(uv_loop_t *loop)
 
 static void open_all(void)
 {
-	static const int sigs[] = { SIGINT, SIGTERM, SIGHUP };
 	uv_loop_t *loop = uv_default_loop();
 	struct mq_error err;
 	int rc;
@@ -295,10 +266,8 @@ static void open_all(void)
 	rc = recv_flow_open(&a.flow, loop, a.command, a.jobs ? a.jobs : 1);
 	if (rc != 0)
 		cli_die(CLI_SYSTEM, "standard output: %s", strerror(-rc));
-	for (size_t i = 0; i < sizeof(sigs) / sizeof(sigs[0]); i++) {
-		uv_signal_init(loop, &a.signals[i]);
-		uv_signal_start(&a.signals[i], on_signal, sigs[i]);
-	}
+	a.interrupt.cb = on_interrupt;
+	interrupt_catch(&a.interrupt, loop);
 	open_source(loop);
 	progress_open(&a.progress, a.progress_wanted, STDOUT_FILENO);
 	uv_timer_init(loop, &a.tick);
@@ -338,7 +307,7 @@ static bool over(void)
 {
 	struct recv_flow *f = &a.flow;
 
-	if (f->fatal || f->broken || f->command_failed || a.got_signal || f->ended)
+	if (f->fatal || f->broken || f->command_failed || a.interrupt.got || f->ended)
 		return true;
 	if (f->count && f->taken >= f->count)
 		return true;
@@ -360,7 +329,7 @@ static void on_prepare(uv_prepare_t *h)
 		recv_flow_stop(&a.flow);
 		uv_timer_start(&a.tick, on_tick, TICK_MS, TICK_MS);
 	}
-	if (a.leaving && (recv_flow_idle(&a.flow) || (a.got_signal && !a.flow.run && now - a.signal_ms >= HURRY_MS)))
+	if (a.leaving && (recv_flow_idle(&a.flow) || (a.interrupt.got && !a.flow.run && now - a.signal_ms >= HURRY_MS)))
 		uv_stop(h->loop);
 }
 
@@ -414,9 +383,6 @@ int main(int argc, char **argv)
 	open_all();
 	run();
 	status = close_all();
-	if (a.got_signal) {
-		signal(a.got_signal, SIG_DFL);
-		raise(a.got_signal);
-	}
+	interrupt_end(&a.interrupt);
 	return status;
 }

@@ -1,5 +1,6 @@
-/* serve.c: readiness and signals of the servers. */
+/* serve.c: options, readiness and signals of the servers. */
 #include "serve.h"
+#include <base/mem.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -16,6 +17,53 @@ static struct {
 	size_t n;
 	int stopping;
 } serve;
+
+/* ---- Options ------------------------------------------------------------------------------------------------------------ */
+
+void serve_option(struct serve_options *o, int id)
+{
+	switch (id) {
+	case 'c':
+		o->file = optarg;
+		break;
+	case 'p':
+		o->property = mem_realloc(o->property, (o->nproperties + 1) * sizeof *o->property);
+		o->property[o->nproperties++] = optarg;
+		break;
+	case SERVE_PRINT_CONFIG:
+		o->print = true;
+		break;
+	case SERVE_READY_FD:
+		o->ready_fd = (int)cli_int("--ready-fd", optarg, 0, INT32_MAX);
+		break;
+	}
+}
+
+int serve_configure(const struct serve_options *o, struct conf *rows, struct mq_error *e)
+{
+	int rc = o->file ? conf_file(rows, o->file, e) : 0;
+
+	for (size_t i = 0; rc == 0 && i < o->nproperties; i++)
+		rc = conf_arg(rows, o->property[i], e);
+	return rc;
+}
+
+int serve_print_config(const struct conf *rows)
+{
+	struct buf text = { 0 };
+
+	conf_print(rows, &text);
+	fwrite(text.p, 1, text.n, stdout);
+	buf_free(&text);
+	return cli_close_stdout(CLI_OK);
+}
+
+void serve_options_free(struct serve_options *o)
+{
+	free(o->property);
+}
+
+/* ---- Signals ------------------------------------------------------------------------------------------------------------ */
 
 static void on_signal(uv_signal_t *s, int number)
 {
@@ -62,6 +110,8 @@ void serve_signals_close(void)
 	while (serve.n)
 		uv_close((uv_handle_t *)&serve.signal[--serve.n], NULL);
 }
+
+/* ---- Readiness ---------------------------------------------------------------------------------------------------------- */
 
 /* The protocol of sd_notify(3): a datagram to the socket that $NOTIFY_SOCKET names; @ stands for an abstract one. */
 static void notify(const char *text)

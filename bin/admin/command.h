@@ -23,7 +23,7 @@ enum { COMMAND_CLUSTER = 1, COMMAND_STORE = 2 /* also works on store:DIR */,
        COMMAND_ALONE = 8 /* needs neither */ };
 
 struct command {
-	const char *name;
+	const char *name;               /* one word, or two with a blank */
 	const struct command_opt *opts; /* ended by an all-zero row */
 	int (*run)(struct admin *a);    /* exit status */
 	int where;

@@ -198,6 +198,12 @@ void reply_body(struct req *q, struct mq_str body)
 	reply_end(q, &o);
 }
 
+void reply_buf(struct req *q, struct buf *b)
+{
+	reply_body(q, buf_view(b));
+	buf_free(b);
+}
+
 void later_take(struct later *l, const struct req *q)
 {
 	l->c = q->c;

@@ -52,6 +52,8 @@ int dispatch_request(struct broker *b, struct conn *c, struct frame *f, bool vip
 void reply(struct req *q, int32_t code, const char *fmt, ...) MQ_PRINTF(3, 4);
 /* Code 0 with this body and no fields. */
 void reply_body(struct req *q, struct mq_str body);
+/* The same; the buffer is freed. */
+void reply_buf(struct req *q, struct buf *b);
 /* In pieces: reply_begin, frame_str() ..., [frame_body(), bytes to o->buf,] reply_end.  remark may be NULL; it is
  * borrowed until reply_end.  For a one-way request the pieces go nowhere. */
 void reply_begin(struct req *q, struct frame_out *o, int32_t code, const char *remark);

@@ -14,12 +14,6 @@
 
 #define LOG_MODULE "admin"
 
-static void reply_buf(struct req *q, struct buf *b)
-{
-	reply_body(q, buf_view(b));
-	buf_free(b);
-}
-
 /* ---- Settings: 200, 201, 207, 352, 353 --------------------------------------------------------------------------------- */
 
 void handle_create_group(struct req *q)

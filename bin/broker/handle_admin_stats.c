@@ -15,12 +15,6 @@
 
 static int64_t at_least_0(int64_t v) { return v > 0 ? v : 0; }
 
-static void reply_buf(struct req *q, struct buf *b)
-{
-	reply_body(q, buf_view(b));
-	buf_free(b);
-}
-
 /* ---- 202 GET_TOPIC_STATS_INFO ------------------------------------------------------------------------------------------ */
 
 void handle_topic_stats(struct req *q)

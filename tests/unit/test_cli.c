@@ -165,14 +165,11 @@ static void failures_have_their_exit_codes(void **s)
 
 static void parse(const char *arg, const char *arg2)
 {
-	static const struct option longs[] = { { "count", required_argument, NULL, 'c' }, { "end", no_argument, NULL, 'e' }, { 0 } };
+	static const struct cli_option rows[] = { { 'c', "count", true }, { 'e', "end", false }, { 0 } };
 	char *argv[] = { "mq", (char *)arg, (char *)arg2, NULL };
-	int c;
 
-	opterr = 0;
-	while ((c = getopt_long(arg2 ? 3 : 2, argv, ":c:e", longs, NULL)) != -1)
-		if (c == '?' || c == ':')
-			cli_bad_option(c, argv);
+	while (cli_option(arg2 ? 3 : 2, argv, rows, "usage: mq\n") != -1)
+		;
 }
 
 static void unknown_short(void) { parse("-z", NULL); }
