@@ -58,6 +58,7 @@ struct mqstore_opt {
 	bool clean_forcibly;          /* [cleanFileForciblyEnable] true */
 	const char *delay_levels;     /* [messageDelayLevel] "1s 5s 10s ..."; the due time in SCHEDULE_TOPIC_XXXX entries */
 	int32_t memory_ratio;         /* [accessMessageInMemoryMaxRatio] 40 %: part of the RAM that the newest messages may fill */
+	bool gather;                  /* what is appended waits for mqstore_write_out(): one write for many messages */
 	int32_t max_maps;             /* consume queue files mapped at once for reading; 0 = a bound that fits the machine */
 };
 
@@ -137,6 +138,11 @@ struct mqstore_place {
  * After MQ_EFULL try again whenever you like: it works as soon as there is room. */
 MQ_API int mqstore_append(struct mqstore *s, const struct mqstore_record *r, size_t n, struct mqstore_place *place,
                           struct mq_error *err);
+
+/* With `gather`: write what was appended to the log's file, so that it survives the death of the process.  Call it before anybody
+ * is told that his message was taken, and before waiting.  Readers of the handle see gathered messages without it; a full buffer
+ * (256 KiB) and a flush write by themselves. */
+MQ_API void mqstore_write_out(struct mqstore *s);
 
 /* The delay levels in use [messageDelayLevel]: how many, and the ms of each, level 1 first (good as long as the handle).  A record
  * of queue n-1 of SCHEDULE_TOPIC_XXXX with level n gets its store time plus these ms, its due time, as tags code. */

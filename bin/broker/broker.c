@@ -60,6 +60,12 @@ static void on_turn(uv_check_t *check)
 	hold_run(b->hold);
 }
 
+/* Messages of many requests go to the log's file in one write, before the first of their answers leaves. */
+static void on_before_send(void *arg)
+{
+	mqstore_write_out(((struct broker *)arg)->store);
+}
+
 void broker_want_turn(struct broker *b)
 {
 	if (b->turn_wanted)
@@ -226,6 +232,7 @@ static int open_store(struct broker *b, struct mq_error *e)
 	o.check_crc = c->checkCRCOnRecover;
 	o.max_body_bytes = (int32_t)c->maxMessageSize;
 	retention(c, &o);
+	o.gather = true;
 	o.delay_levels = c->messageDelayLevel;
 	o.memory_ratio = c->accessMessageInMemoryMaxRatio;
 	rc = mqstore_open(&b->store, &o, e);
@@ -240,6 +247,8 @@ static int open_store(struct broker *b, struct mq_error *e)
 	/* Under SYNC_FLUSH nothing is shown that is not on the disk: what a crash left in memory goes there before anybody asks. */
 	if (rc == 0 && c->flushDiskType == FLUSH_SYNC && mqstore_flushed(b->store) < mqstore_log_max(b->store))
 		rc = mqstore_flush(b->store, e);
+	if (b->store)
+		conn_before_send(b->loop, on_before_send, b);
 	return rc;
 }
 
@@ -378,6 +387,8 @@ static void tear_down(struct broker *b)
 	offset_table_free(b->offsets);
 	group_table_free(b->groups);
 	topic_table_free(b->topics);
+	if (b->store)
+		conn_before_send(b->loop, NULL, NULL);
 	rc = b->store ? mqstore_close(b->store, &why) : 0;
 	if (rc < 0) {
 		log_error("close the store: %s", why.text);

@@ -324,6 +324,8 @@ static void send_out(struct conn *c)
 			finish(c);
 		return;
 	}
+	if (c->net->before_send)
+		c->net->before_send(c->net->before_send_arg);
 	do
 		n = send(c->fd, c->out.p + c->out_at, left, MSG_NOSIGNAL | MSG_DONTWAIT);
 	while (n < 0 && errno == EINTR);

@@ -62,6 +62,10 @@ typedef void conn_answer_cb(void *arg, int rc, struct frame *f);
 void conn_call(struct conn *c, struct frame_out *o, int32_t code, int type, int timeout_ms, conn_answer_cb *cb, void *arg);
 int conn_calls_open(const struct conn *c);
 
+/* Called before bytes leave on any connection of the loop, and before it waits: for who gathers the work of many requests and
+ * must have done it before their answers leave.  One per loop; cb NULL takes it back.  It must not write to connections. */
+void conn_before_send(uv_loop_t *loop, void (*cb)(void *arg), void *arg);
+
 /* Connect to "host:port" (names are resolved), "[v6]:port" or "unix:PATH".  opened or closed follows; never before return.
  * Returns the conn (one reference, dropped after `closed`) or NULL with e. */
 struct conn *conn_dial(uv_loop_t *loop, const char *addr, int timeout_ms, const struct conn_ops *ops, void *owner,

@@ -44,6 +44,8 @@ static void on_prepare(uv_prepare_t *h)
 
 	net_turn(n);
 	n->users++; /* these callbacks may drop the last connection */
+	if (n->before_send)
+		n->before_send(n->before_send_arg);
 	TAILQ_CONCAT(&now, &n->dirty, turn);
 	while ((c = TAILQ_FIRST(&now))) {
 		TAILQ_REMOVE(&now, c, turn);
@@ -61,6 +63,20 @@ static void on_prepare(uv_prepare_t *h)
 		uv_idle_stop(&n->idle);
 	n->clock_is_fresh = false;
 	net_put(n);
+}
+
+void conn_before_send(uv_loop_t *loop, void (*cb)(void *arg), void *arg)
+{
+	struct net *n = net_get(loop);
+
+	if (!n->before_send == !cb)
+		net_put(n);
+	else if (!cb)
+		n->users--;
+	n->before_send = cb;
+	n->before_send_arg = arg;
+	if (!cb)
+		net_put(n);
 }
 
 /* ---- Deadlines ------------------------------------------------------------------------------------------------------- */

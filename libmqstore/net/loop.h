@@ -47,6 +47,8 @@ struct net {
 	struct call_list lost;      /* calls on dead connections, to be told */
 	struct call_list unused;
 	int32_t opaque;
+	void (*before_send)(void *arg); /* NULL = nobody asks */
+	void *before_send_arg;
 	struct deadline tick;
 	int64_t tick_ms;
 

@@ -2,7 +2,7 @@
  *
  * 1. Refuse what cannot be: read-only, broken, full, too big.
  * 2. Room in the queues and in the log, on the disk.  Here a disk that is full says so, and nothing has changed yet.
- * 3. Encode into the map; the log's end moves; the entry; the index; who waits is told.  None of this can fail. */
+ * 3. Encode; the log's end moves; the entry; the index; who waits is told; the file is written.  None of this can fail. */
 #include "../base/clock.h"
 #include "../base/err.h"
 #include "../base/log.h"
@@ -152,7 +152,7 @@ static void derive_new(struct mqstore *s, const struct mqstore_record *r, const 
 
 static void tell(struct mqstore *s, struct mqstore_queue *q, const struct mqstore_place *place)
 {
-	const uint8_t *p = s->log.tail->p + (place->log_off - s->log.tail->start), *entry;
+	const uint8_t *p = commitlog_newest(&s->log, place->log_off), *entry;
 	struct mqstore_entry e = { 0 };
 	struct mq_message m;
 	int64_t n;
@@ -204,7 +204,7 @@ int mqstore_append(struct mqstore *s, const struct mqstore_record *r, size_t n, 
 		place[i].end_off = m.log_off + place[i].size;
 		s->log.last_off = m.log_off;
 		s->log.last_ms = now;
-		s->log.max += place[i].size;
+		commitlog_grow(&s->log, place[i].size);
 		derive_new(s, &r[i], p, &place[i]);
 		watched |= r[i].queue->watch;
 		p += place[i].size;
@@ -214,7 +214,14 @@ int mqstore_append(struct mqstore *s, const struct mqstore_record *r, size_t n, 
 		for (size_t i = 0; i < n; i++)
 			if (r[i].queue->watch && derive_listed(r[i].sys_flag))
 				tell(s, r[i].queue, &place[i]);
+	if (!s->opt.gather)
+		commitlog_write_out(&s->log);
 	return 0;
+}
+
+void mqstore_write_out(struct mqstore *s)
+{
+	commitlog_write_out(&s->log);
 }
 
 void mqstore_on_arrival(struct mqstore *s, mqstore_arrival_cb *cb, void *arg)

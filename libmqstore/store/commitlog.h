@@ -2,9 +2,13 @@
  *
  * Knows segments, the write position and the blank record that ends a segment; nothing of queues.
  *
+ * New records gather in `stage` and go to the file in one write: a page that is first touched, and later found dirty, through a
+ * map costs the kernel ten times as much as one that is written to.  Readers do not see the difference: commitlog_view() writes
+ * out first what it is asked for.
+ *
  * Promises:
  *   1. Between commitlog_claim() and the next one every byte of the claimed room, and 8 more for a blank, has its block on the
- *      disk: writing there cannot fail.
+ *      disk: writing there cannot fail for want of space.
  *   2. A claim that is refused changes nothing that a reader can see.
  *   3. A segment's blank is written only when the segment behind it exists. */
 #ifndef STORE_COMMITLOG_H
@@ -16,7 +20,11 @@ struct commitlog {
 	struct segments run;
 	struct segment *tail;   /* being written; NULL = none yet */
 	int64_t max;            /* end of the log: where the next record goes */
-	int64_t room;           /* bytes before this offset may be written */
+	int64_t room;           /* bytes before this offset may be claimed: they have blocks, and place in the stage */
+	uint8_t *stage;         /* the newest `staged` bytes, which are in no file yet */
+	int64_t stage_cap, staged;
+	int64_t padded;         /* pages before this offset are written whole, so that no write has to read first */
+	int fd;                 /* of the tail, -1 = not open */
 	int64_t flushed;        /* on the disk up to here */
 	int64_t last_off;       /* start of the newest record, -1 = none */
 	int64_t last_ms;        /* its store time, 0 = none */
@@ -26,7 +34,7 @@ struct commitlog {
 int commitlog_room(struct commitlog *log, int64_t n, struct mq_error *err);
 
 /* Room for n bytes that will be at log->max, all in one segment.  Returns 0, MQ_ETOOBIG, MQ_EFULL or -errno.  The bytes
- * count when the caller adds n to log->max. */
+ * count when the caller says commitlog_grow(). */
 static inline int commitlog_claim(struct commitlog *log, int64_t n, uint8_t **p, struct mq_error *err)
 {
 	int rc;
@@ -36,9 +44,29 @@ static inline int commitlog_claim(struct commitlog *log, int64_t n, uint8_t **p,
 		if (rc < 0)
 			return rc;
 	}
-	*p = log->tail->p + (log->max - log->tail->start);
+	*p = log->stage + log->staged;
 	return 0;
 }
+
+static inline void commitlog_grow(struct commitlog *log, int64_t n)
+{
+	log->max += n;
+	log->staged += n;
+}
+
+/* A record of the last claim, wherever it is now. */
+static inline const uint8_t *commitlog_newest(const struct commitlog *log, int64_t off)
+{
+	int64_t written = log->max - log->staged;
+
+	return off >= written ? log->stage + (off - written) : log->tail->p + (off - log->tail->start);
+}
+
+/* What is staged goes to the file.  If the file cannot be written it goes through the map. */
+void commitlog_write_out(struct commitlog *log);
+
+/* Write out, and free everything. */
+void commitlog_close(struct commitlog *log);
 
 /* Bytes from `off` to the end of its segment or of the log, *n of them (> 0); NULL if there are none or they cannot be mapped. */
 const uint8_t *commitlog_view(struct commitlog *log, int64_t off, int64_t *n);

@@ -144,6 +144,7 @@ static int begin(struct mqstore *s, enum mode mode, struct mqstore_flush *job)
 	pthread_mutex_init(&j->guard, NULL);
 	j->log_dir = s->log.run.dir;
 	j->queue_dir = s->queue_dir;
+	commitlog_write_out(&s->log);
 	note_log(s, j);
 	j->was = j->check = s->check;
 	j->check.log_ms = s->log.last_ms > was.log_ms ? s->log.last_ms : was.log_ms;

@@ -152,6 +152,7 @@ static struct mqstore *store_new(const struct mqstore_opt *o)
 	s->opt.dir = s->opt.log_dir = s->opt.delay_levels = NULL;
 	s->lock_fd = -1;
 	s->check.fd = -1;
+	s->log.fd = -1;
 	s->log.last_off = -1;
 	s->pass_target = -1;
 	s->memory_bytes = pages > 0 && page > 0 ? pages / 100 * page * o->memory_ratio : INT64_MAX;
@@ -162,8 +163,7 @@ static void store_free(struct mqstore *s)
 {
 	if (s->queues.dir)
 		cqueues_close(&s->queues);
-	if (s->log.run.dir)
-		segments_close(&s->log.run);
+	commitlog_close(&s->log);
 	checkpoint_close(&s->check);
 	lock_release(s->lock_fd);
 	free(s->damage);
