@@ -177,7 +177,7 @@ mended() { # mended NAME MESSAGES: repair it, all that was a message still is on
 }
 
 poke() { # poke FILE OFFSET HEX
-	printf "$(sed 's/../\\\\x&/g' <<<"$3")" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
+	printf "$(sed 's/../\\x&/g' <<<"$3")" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
 }
 
 saved() { # saved NAME FILE: where repair has put it
