@@ -73,7 +73,7 @@ void sub_body(const struct sub *s, struct body_keep *keep, struct body_sub *out)
 	out->tag = body_alloc(keep, s->tags.n * sizeof *out->tag);
 	out->code = body_alloc(keep, s->tags.n * sizeof *out->code);
 	for (size_t i = 0; i < s->tags.n; i++) {
-		out->tag[i] = str_of(s->tags.tag[i]);
+		out->tag[i] = s->tags.tag[i];
 		out->code[i] = (int32_t)s->tags.code[i];
 	}
 }

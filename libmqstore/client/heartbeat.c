@@ -26,7 +26,7 @@ static void put_sub(const struct sub *s, struct body_sub *out, struct body_keep 
 	out->tag = body_alloc(keep, s->tags.n * sizeof *out->tag);
 	out->code = body_alloc(keep, s->tags.n * sizeof *out->code);
 	for (size_t i = 0; i < s->tags.n; i++) {
-		out->tag[i] = str_of(s->tags.tag[i]);
+		out->tag[i] = s->tags.tag[i];
 		out->code[i] = (int32_t)s->tags.code[i];
 	}
 }

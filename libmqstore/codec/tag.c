@@ -64,7 +64,7 @@ int tag_parse(struct mq_str expr, struct tag_set *t, struct mq_error *e)
 			return err_set(e, MQ_EINVAL, "tag expression: more than %d tags", TAG_MAX);
 		}
 		t->code[t->n] = tag_code(tag);
-		t->tag[t->n++] = mem_strndup(tag.p, tag.n);
+		t->tag[t->n++] = (struct mq_str){ mem_strndup(tag.p, tag.n), tag.n };
 	}
 	if (t->n == 0) {
 		tag_free(t);
@@ -78,7 +78,7 @@ int tag_parse(struct mq_str expr, struct tag_set *t, struct mq_error *e)
 void tag_free(struct tag_set *t)
 {
 	for (size_t i = 0; i < t->n; i++)
-		free(t->tag[i]);
+		free((char *)(uintptr_t)t->tag[i].p);
 	free(t->tag);
 	free(t->code);
 	*t = (struct tag_set){ 0 };
@@ -102,7 +102,7 @@ bool tag_match_name(const struct tag_set *t, struct mq_str tag)
 	if (t->all)
 		return true;
 	for (size_t i = 0; i < t->n; i++)
-		if (str_is(tag, t->tag[i]))
+		if (str_eq(tag, t->tag[i]))
 			return true;
 	return false;
 }

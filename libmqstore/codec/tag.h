@@ -12,7 +12,7 @@ struct tag_set {
 	bool all;               /* "*", empty */
 	size_t n;
 	int64_t *code;          /* n codes, sorted */
-	char **tag;             /* n names */
+	struct mq_str *tag;     /* n names, owned */
 };
 int tag_parse(struct mq_str expr, struct tag_set *t, struct mq_error *e);   /* MQ_EINVAL */
 void tag_free(struct tag_set *t);

@@ -70,6 +70,15 @@ static void an_expression_without_a_tag_is_refused(void **state)
 	assert_int_equal(tag_parse(MQ_STR("  || \t"), &t, NULL), MQ_EINVAL);
 }
 
+static void a_tag_may_hold_any_byte(void **state)
+{
+	struct tag_set t;
+	assert_int_equal(tag_parse((struct mq_str){ "a\0b||c", 6 }, &t, NULL), 0);
+	assert_true(tag_match_name(&t, (struct mq_str){ "a\0b", 3 }));
+	assert_false(tag_match_name(&t, MQ_STR("a")));
+	tag_free(&t);
+}
+
 static void too_many_tags_are_refused(void **state)
 {
 	struct tag_set t;
@@ -90,6 +99,7 @@ int main(void)
 		cmocka_unit_test(a_hash_that_matches_is_not_yet_the_tag),
 		cmocka_unit_test(many_tags_are_found_by_search),
 		cmocka_unit_test(an_expression_without_a_tag_is_refused),
+		cmocka_unit_test(a_tag_may_hold_any_byte),
 		cmocka_unit_test(too_many_tags_are_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
