@@ -147,7 +147,7 @@ static enum frame_got torn(struct frame_in *f, size_t came, struct mq_str *rec)
 static enum frame_got next_length(struct frame_in *f, struct mq_str *rec)
 {
 	size_t have = f->end - f->start;
-	const unsigned char *p = (const unsigned char *)f->buf + f->start;
+	const unsigned char *p = have ? (const unsigned char *)f->buf + f->start : NULL;
 	uint32_t n;
 
 	if (f->over) {

@@ -234,7 +234,7 @@ static inline uint16_t set_look(const struct property_set *s, struct mq_str name
 
 int property_set_add(struct property_set *s, struct mq_str name)
 {
-	uint32_t h = set_hash(name);
+	uint32_t h = name.n ? set_hash(name) : 0; /* an empty name is never found */
 	uint16_t i = set_look(s, name, h);
 
 	if (i)

@@ -301,7 +301,7 @@ static void negate(struct sql_value *v)
 bool sql_match(const struct sql *s, struct mq_str props)
 {
 	struct mq_str value[PROPERTY_SET_MAX];
-	struct sql_value stack[SQL_STACK_MAX], *top = stack - 1;
+	struct sql_value stack[1 + SQL_STACK_MAX], *top = stack; /* stack[0] is never used */
 	const struct sql_op *op = s->op, *end = op + s->n;
 
 	if (s->names.n)
