@@ -22,7 +22,8 @@ int checkpoint_open(struct checkpoint *c, const char *path, bool read_only, stru
 		return 0;
 	if (fd < 0)
 		return err_sys(err, fd, "open checkpoint '%s'", path);
-	for (size_t have = 0; have < sizeof(raw);) {
+	size_t have = 0;
+	while (have < sizeof(raw)) {
 		ssize_t got = sys.pread(fd, raw + have, sizeof(raw) - have, (off_t)have);
 		if (got < 0) {
 			sys.close(fd);
@@ -32,6 +33,9 @@ int checkpoint_open(struct checkpoint *c, const char *path, bool read_only, stru
 			break;
 		have += (size_t)got;
 	}
+	bool whole = have >= CHECKPOINT_CONFIRM + 8;
+	if (!whole)
+		memset(raw, 0, sizeof(raw));
 	c->log_ms = (int64_t)be64(raw + CHECKPOINT_LOG_MS);
 	c->queue_ms = (int64_t)be64(raw + CHECKPOINT_QUEUE_MS);
 	c->index_ms = (int64_t)be64(raw + CHECKPOINT_INDEX_MS);
@@ -42,6 +46,9 @@ int checkpoint_open(struct checkpoint *c, const char *path, bool read_only, stru
 		sys.close(fd);
 	else
 		c->fd = fd;
+	/* So that a store in which nothing is written has a whole one too.  If it fails now, the first flush meets that again. */
+	if (!read_only && !whole)
+		checkpoint_save(c, NULL);
 	return 0;
 }
 

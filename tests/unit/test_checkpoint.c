@@ -53,6 +53,27 @@ static void a_missing_or_short_file_counts_as_zeros(void **state)
 	assert_int_equal(c.fd, -1);
 }
 
+static void a_file_cut_short_is_not_half_believed_and_becomes_whole(void **state)
+{
+	struct checkpoint c;
+	struct stat st;
+	const char *path = tempdir_path(*state, "checkpoint");
+
+	for (size_t n = 0; n < 40; n++) {
+		char text[41] = "1111111122222222333333334444444455555555";
+
+		text[n] = '\0';
+		tempdir_write(path, text);
+		assert_int_equal(checkpoint_open(&c, path, true, NULL), 0);
+		assert_int_equal(c.log_ms | c.queue_ms | c.index_ms | c.confirm_off, 0);
+		checkpoint_close(&c);
+		assert_int_equal(checkpoint_open(&c, path, false, NULL), 0);
+		checkpoint_close(&c);
+		assert_int_equal(sys.stat(path, &st), 0);
+		assert_int_equal(st.st_size, 4096);
+	}
+}
+
 static void the_older_of_log_and_queue_less_three_seconds_counts(void **state)
 {
 	struct checkpoint c = { .log_ms = 1000000, .queue_ms = 900000, .index_ms = 500000 };
@@ -94,6 +115,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(the_peers_file_is_read_and_written_again_byte_for_byte, tempdir_make, tempdir_remove),
 		cmocka_unit_test_setup_teardown(a_missing_or_short_file_counts_as_zeros, tempdir_make, tempdir_remove),
+		cmocka_unit_test_setup_teardown(a_file_cut_short_is_not_half_believed_and_becomes_whole, tempdir_make, tempdir_remove),
 		cmocka_unit_test(the_older_of_log_and_queue_less_three_seconds_counts),
 		cmocka_unit_test_setup_teardown(a_write_or_sync_that_fails_is_told, tempdir_make, tempdir_remove),
 		cmocka_unit_test_setup_teardown(a_directory_in_its_place_is_an_error_with_the_path, tempdir_make, tempdir_remove),
