@@ -1,124 +1,58 @@
-/* drive.c: feeds inputs to a harness: files, standard input, or files with random changes. */
+/* drive.c: main of a harness that is not linked with libFuzzer: runs files, and all files of directories, in order of names. */
 #include "drive.h"
-#include "base/clock.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "base/sys.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { INPUT_MAX = 16 * 1024 * 1024 };
 
-struct input {
-	char *p;
+static int inputs;
+
+static int run(const char *path)
+{
+	char **names, *p;
+	uint8_t *exact;
+	struct stat st;
 	size_t n;
-};
+	int rc = sys.stat(path, &st);
 
-/* In memory of exactly its size, so that a step beyond is seen. */
-static void run(const char *p, size_t n)
-{
-	uint8_t *copy = malloc(n ? n : 1);
+	if (rc == 0 && S_ISDIR(st.st_mode)) {
+		rc = sys_list(path, &names, &n);
+		for (size_t i = 0; rc == 0 && i < n; i++) {
+			char *inner = mem_printf("%s/%s", path, names[i]);
 
-	memcpy(copy, p, n);
-	LLVMFuzzerTestOneInput(copy, n);
-	free(copy);
-}
-
-/* A few changes of the kinds that find things: a byte, an interesting byte, a piece cut out, doubled, or taken from another. */
-static size_t change(char *p, size_t n, size_t cap, const struct input *other, unsigned *seed)
-{
-	static const unsigned char interesting[] = { 0, 1, 0x7f, 0x80, 0xff, '"', '\\', '{', '}', '[', ']', ',', ':', '0', '-', 'e', 'u' };
-
-	for (int times = 1 + rand_r(seed) % 4; times; times--) {
-		size_t at = n ? (size_t)rand_r(seed) % n : 0, len = n ? (size_t)rand_r(seed) % 16 % (n - at + 1) : 0, from;
-
-		switch (rand_r(seed) % 5) {
-		case 0:
-			if (n)
-				p[at] = (char)rand_r(seed);
-			break;
-		case 1:
-			if (n)
-				p[at] = (char)interesting[(size_t)rand_r(seed) % sizeof(interesting)];
-			break;
-		case 2:
-			memmove(p + at, p + at + len, n - at - len);
-			n -= len;
-			break;
-		case 3:
-			if (n + len > cap)
-				break;
-			memmove(p + at + len, p + at, n - at);
-			n += len;
-			break;
-		case 4:
-			from = other->n ? (size_t)rand_r(seed) % other->n : 0;
-			if (len > other->n - from)
-				len = other->n - from;
-			memcpy(p + at, other->p + from, len);
-			break;
+			rc = run(inner);
+			free(inner);
 		}
+		if (rc == 0)
+			free(names);
+		return rc;
 	}
-	return n;
-}
-
-static void mutate(const struct input *in, size_t count, int64_t seconds, unsigned seed)
-{
-	char *p = malloc(INPUT_MAX);
-	int64_t end = clock_mono_us() + seconds * 1000000, runs = 0;
-
-	for (; clock_mono_us() < end; runs++) {
-		const struct input *from = &in[(size_t)rand_r(&seed) % count];
-
-		memcpy(p, from->p, from->n);
-		run(p, change(p, from->n, INPUT_MAX, &in[(size_t)rand_r(&seed) % count], &seed));
+	if (rc == 0)
+		rc = sys_read_file(path, INPUT_MAX, &p, &n);
+	if (rc < 0) {
+		fprintf(stderr, "%s: %s\n", path, mq_strerror(rc));
+		return rc;
 	}
-	printf("%lld inputs\n", (long long)runs);
+	/* In memory of exactly its size, so that a step beyond is seen. */
+	exact = malloc(n ? n : 1);
+	memcpy(exact, p, n);
 	free(p);
+	LLVMFuzzerTestOneInput(exact, n);
+	free(exact);
+	inputs++;
+	return 0;
 }
 
 int main(int argc, char **argv)
 {
-	struct input *in = NULL;
-	int64_t seconds = 0;
-	unsigned seed = 1;
-	int c, count;
-	size_t n;
+	int rc = 0;
 
-	log_to(NULL, NULL);
-	log_max = LOG_ERROR;
-	while ((c = getopt(argc, argv, "m:s:")) != -1)
-		switch (c) {
-		case 'm': seconds = atoll(optarg); break;
-		case 's': seed = (unsigned)atoi(optarg); break;
-		default: return 2;
-		}
-	count = argc - optind;
-	if (!count) {
-		char *p = malloc(INPUT_MAX);
-
-		n = fread(p, 1, INPUT_MAX, stdin);
-		run(p, n);
-		free(p);
-		return 0;
-	}
-	in = mem_alloc((size_t)count * sizeof(*in));
-	for (int i = 0; i < count; i++) {
-		int rc = sys_read_file(argv[optind + i], INPUT_MAX, &in[i].p, &in[i].n);
-
-		if (rc < 0) {
-			fprintf(stderr, "%s: %s\n", argv[optind + i], mq_strerror(rc));
-			return 2;
-		}
-		run(in[i].p, in[i].n);
-	}
-	if (seconds)
-		mutate(in, (size_t)count, seconds, seed);
-	for (int i = 0; i < count; i++)
-		free(in[i].p);
-	free(in);
-	return 0;
+	for (int i = 1; i < argc && rc == 0; i++)
+		rc = run(argv[i]);
+	printf("%d inputs\n", inputs);
+	return rc < 0 ? 2 : 0;
 }

@@ -1,10 +1,9 @@
-/* drive.h: what a fuzz harness is: one function that takes any bytes, and a main that feeds it (drive.c).
+/* drive.h: what a fuzz harness is: one function that takes any bytes and ends the process when something is wrong with what
+ * became of them.  It is libFuzzer's: clang hunts with it; without clang drive.c feeds it files.
  *
- *      fuzz_NAME.f FILE...                     run these inputs (a fuzzer's crashers, seeds)
- *      fuzz_NAME.f                             run standard input (as AFL++ feeds it: afl-fuzz -i SEEDS -o OUT -- fuzz_NAME.f)
- *      fuzz_NAME.f -m SECONDS [-s N] FILE...   without a fuzzer: change the files at random for so long, from seed N
+ *      fuzz_NAME.f FILE|DIR...        run these inputs: a crasher, the seeds
  *
- * Built by ./configure --enable-fuzz --enable-sanitize and make; the function is libFuzzer's, so clang can drive it too. */
+ * How to hunt, and where seeds come from: README.md, run. */
 #ifndef TESTS_FUZZ_DRIVE_H
 #define TESTS_FUZZ_DRIVE_H
 

@@ -1,8 +1,7 @@
-/* fuzz_sql: covers codec/sql*.c: an expression, a NUL byte, a properties text.  Seeds: tests/fuzz/sql. */
-#include "drive.h"
+/* fuzz_sql: covers codec/sql*.c: an expression, a NUL byte, a properties text.  Seeds: seeds/sql. */
+#include "lab.h"
 #include "codec/sql.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,10 +23,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 		memset(expr, 0xff, first); /* the program holds copies */
 		bool once = sql_match(s, (struct mq_str){ props, rest });
 
-		assert(once == sql_match(s, (struct mq_str){ props, rest }));
+		LAB_CHECK(once == sql_match(s, (struct mq_str){ props, rest }));
 		sql_free(s);
 	} else {
-		assert(!s && strncmp(e.text, "SQL92 expression", 16) == 0);
+		LAB_CHECK(!s && strncmp(e.text, "SQL92 expression", 16) == 0);
 	}
 	free(expr);
 	free(props);
