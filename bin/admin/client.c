@@ -157,7 +157,8 @@ static int producer(struct admin *a)
 			char version[32];
 			show_cstr(s, group);
 			show_cstr(s, admin_text(v[i], "clientId", NULL));
-			show_cstr(s, admin_text(v[i], "remoteIP", NULL));
+			const char *addr = admin_text(v[i], "remoteIP", NULL);
+			show_cstr(s, addr && *addr == '/' ? addr + 1 : addr);
 			show_cstr(s, admin_text(v[i], "language", NULL));
 			show_cstr(s, admin_version(admin_i64(v[i], "version", 0), version));
 			show_time(s, admin_i64(v[i], "lastUpdateTimestamp", 0));

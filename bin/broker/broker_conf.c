@@ -38,6 +38,7 @@ static const struct conf_row broker_conf_rows[] = {
 	BROKER_CONF_PULL(CONF_ROW)
 	BROKER_CONF_STORE(CONF_ROW)
 	BROKER_CONF_IGNORED(CONF_IGNORED_ROW)
+	BROKER_CONF_FOREIGN(CONF_IGNORED_ROW)
 };
 
 struct conf *broker_conf_new(struct broker_conf *c)

@@ -197,7 +197,41 @@ enum { ROLE_ASYNC_MASTER, ROLE_SYNC_MASTER, ROLE_SLAVE };
 	X(pullBatchMaxMessageCount, "160") X(putMsgIndexHightWater, "600000") X(flushConsumerOffsetHistoryInterval, "60000") \
 	X(highSpeedMode, "false") X(maxTopicLength, "255") X(dispatchFromSenderThread, "false") X(dispatchCqThreads, "10") \
 	X(dispatchCqCacheNum, "4096") X(enableAsyncReput, "true") X(wakeCommitWhenPutMessage, "true") \
-	X(wakeFlushWhenPutMessage, "true") X(putMessageTimeout, "8000") X(maxSlaveResendLength, "268435456")
+	X(wakeFlushWhenPutMessage, "false") X(putMessageTimeout, "8000") X(maxSlaveResendLength, "268435456")
+
+/* The same of the peer's client, RocksDB, OpenTelemetry and page swapping, none of which is here.  X(key, default) */
+#define BROKER_CONF_FOREIGN(X) \
+	X(accessMessageInMemoryHotRatio, "26") X(accountStatsEnable, "true") X(accountStatsPrintZeroValues, "true") \
+	X(autoDeleteUnusedStats, "false") X(channelNotActiveInterval, "60000") \
+	X(cleanOfflineBrokerInterval, "30000") X(cleanRocksDBDirtyCQIntervalMin, "60") \
+	X(cleanSwapedMapInterval, "300000") X(clientAsyncSemaphoreValue, "65535") \
+	X(clientCallbackExecutorThreads, "") X(clientChannelMaxIdleTimeSeconds, "120") \
+	X(clientCloseSocketIfTimeout, "true") X(clientOnewaySemaphoreValue, "65535") \
+	X(clientPooledByteBufAllocatorEnable, "false") X(clientSocketRcvBufSize, "0") \
+	X(clientSocketSndBufSize, "0") X(clientWorkerThreads, "4") X(commercialBaseCount, "1") \
+	X(commercialSizePerMsg, "4096") X(commitLogForceSwapMapInterval, "43200000") \
+	X(commitLogSwapMapInterval, "3600000") X(commitLogSwapMapReserveFileNum, "100") \
+	X(configBlackList, "configBlackList;brokerConfigPath") X(connectTimeoutMillis, "3000") \
+	X(correctLogicMinOffsetForceInterval, "300000") X(correctLogicMinOffsetSleepInterval, "1") \
+	X(debugLockEnable, "false") X(disableCallbackExecutor, "false") X(disableNettyWorkerGroup, "false") \
+	X(enableBatchPush, "false") X(enableDetailStat, "true") X(enableNetWorkFlowControl, "false") \
+	X(enablePopLog, "false") X(enableReconnectForGoAway, "true") X(enableRocksDBLog, "false") \
+	X(enableTransparentRetry, "true") X(estimateAccumulation, "true") \
+	X(flushLeastPagesWhenWarmMapedFile, "4096") X(isBrokerContainer, "false") X(isInBrokerContainer, "false") \
+	X(isolateLogEnable, "false") X(loadBalanceThreadPoolQueueCapacity, "100000") \
+	X(logicQueueForceSwapMapInterval, "43200000") X(logicQueueSwapMapInterval, "3600000") \
+	X(logicQueueSwapMapReserveFileNum, "20") X(maxAsyncPutMessageRequests, "5000") \
+	X(maxConsumeQueueScan, "20000") X(maxReconnectIntervalTimeSeconds, "60") X(maxRecoveryCommitlogFiles, "30") \
+	X(memTableFlushIntervalMs, "3600000") X(messageStorePlugIn, "") \
+	X(metricGrpcExporterIntervalInMills, "60000") X(metricGrpcExporterTimeOutInMills, "3000") \
+	X(metricLoggingExporterIntervalInMills, "10000") X(metricsExporterType, "DISABLE") \
+	X(metricsGrpcExporterHeader, "") X(metricsGrpcExporterTarget, "") X(metricsInDelta, "false") \
+	X(metricsLabel, "") X(metricsOtelCardinalityLimit, "50000") X(metricsPromExporterHost, "") \
+	X(metricsPromExporterPort, "5557") X(realTimePersistRocksDBConfig, "true") X(sampleCountThreshold, "5000") \
+	X(sampleSteps, "32") X(searchBcqByCacheEnable, "true") X(sendHeartbeatTimeoutMillis, "1000") \
+	X(socksProxyConfig, "{}") X(statRocksDBCQIntervalSec, "10") X(timerColdDataCheckIntervalMs, "60000") \
+	X(timerEnableDisruptor, "false") X(timerMetricSmallThreshold, "1000000") \
+	X(timerProgressLogIntervalMs, "10000") X(timerWarmEnable, "false") X(useTLS, "false")
 
 #define BROKER_CONF_C_str char *
 #define BROKER_CONF_C_i32 int32_t
@@ -217,6 +251,7 @@ struct broker_conf {
 #undef BROKER_CONF_FIELD
 #define BROKER_CONF_FIELD(key, otherwise) char *key;
 	BROKER_CONF_IGNORED(BROKER_CONF_FIELD)
+	BROKER_CONF_FOREIGN(BROKER_CONF_FIELD)
 #undef BROKER_CONF_FIELD
 };
 

@@ -104,6 +104,7 @@ static void add_store(struct info *i, struct broker *b, const struct mqstore_sta
 {
 	int64_t up = (clock_now_ms() - b->boot_ms) / 1000;
 	double gib = 1024.0 * 1024 * 1024;
+	char path[1024];
 
 	info_add(i, "bootTimestamp", "%lld", (long long)b->boot_ms);
 	info_add(i, "runtime", "[ %lld days, %lld hours, %lld minutes, %lld seconds ]", (long long)(up / 86400),
@@ -119,6 +120,8 @@ static void add_store(struct info *i, struct broker *b, const struct mqstore_sta
 	info_add(i, "commitLogMinOffset", "%lld", (long long)s->log_min);
 	info_add(i, "commitLogMaxOffset", "%lld", (long long)s->log_max);
 	info_add(i, "commitLogDiskRatio", "%.4f", s->log_disk_used);
+	snprintf(path, sizeof path, "commitLogDiskRatio_%s", b->conf->storePathCommitLog);
+	info_add(i, path, "%.4f", s->log_disk_used);
 	info_add(i, "consumeQueueDiskRatio", "%.4f", s->queue_disk_used);
 	info_add(i, "earliestMessageTimeStamp", "%lld", (long long)s->earliest_ms);
 	info_add(i, "remainHowManyDataToFlush", "%lld B", (long long)(s->log_max - s->log_flushed));
@@ -143,17 +146,23 @@ static void add_days(struct info *i, struct broker *b)
 
 /* What the peer has and this broker cannot have: one loop serves every request at once, so nothing queues or waits for a lock;
  * there is no pool of buffers and no timer wheel.  mqadmin's clusterList reads these numbers and fails without them. */
-static void add_absent(struct info *i)
+static void add_absent(struct info *i, const struct broker_conf *c)
 {
 	static const char *const zero[] = {
 		"dispatchBehindBytes", "pageCacheLockTimeMills", "timerReadBehind", "timerOffsetBehind", "timerCongestNum",
 		"sendThreadPoolQueueSize", "pullThreadPoolQueueSize", "litePullThreadPoolQueueSize", "queryThreadPoolQueueSize",
 		"EndTransactionQueueSize", "sendThreadPoolQueueHeadWaitTimeMills", "pullThreadPoolQueueHeadWaitTimeMills",
-		"queryThreadPoolQueueHeadWaitTimeMills", "litePullThreadPoolQueueHeadWaitTimeMills", "remainTransientStoreBufferNumbs",
+		"queryThreadPoolQueueHeadWaitTimeMills", "litePullThreadPoolQueueHeadWaitTimeMills", "dispatchMaxBuffer",
 	};
 
 	for (size_t k = 0; k < sizeof zero / sizeof zero[0]; k++)
 		info_add(i, zero[k], "0");
+	info_add(i, "sendThreadPoolQueueCapacity", "%s", c->sendThreadPoolQueueCapacity);
+	info_add(i, "pullThreadPoolQueueCapacity", "%s", c->pullThreadPoolQueueCapacity);
+	info_add(i, "litePullThreadPoolQueueCapacity", "%s", c->litePullThreadPoolQueueCapacity);
+	info_add(i, "queryThreadPoolQueueCapacity", "%s", c->queryThreadPoolQueueCapacity);
+	info_add(i, "EndTransactionThreadPoolQueueCapacity", "%s", c->endTransactionPoolQueueCapacity);
+	info_add(i, "remainTransientStoreBufferNumbs", "%d", INT32_MAX);
 	info_add(i, "timerEnqueueTps", "0.0");
 	info_add(i, "timerDequeueTps", "0.0");
 }
@@ -195,7 +204,7 @@ void handle_runtime_info(struct req *q)
 	info_add(&i, "brokerVersion", "%d", MQ_PEER_VERSION);
 	info_add(&i, "mqVersion", "%s", MQ_VERSION);
 	info_add(&i, "startAcceptSendRequestTimeStamp", "%lld", (long long)b->conf->startAcceptSendRequestTimeStamp);
-	add_absent(&i);
+	add_absent(&i, b->conf);
 	delay_each(b->delay, add_level, &i);
 	metrics_each(&b->metrics, add_counter, &i);
 	body.n = i.n;

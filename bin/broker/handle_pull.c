@@ -39,7 +39,7 @@ static bool may_pull(struct req *q, const struct pull_header *h, struct group **
 	}
 	*group = group_table_find(b->groups, h->consumerGroup);
 	if (!*group) {
-		reply(q, RESP_SUBSCRIPTION_GROUP_NOT_EXIST, "subscription group [" MQ_STR_FMT "] does not exist",
+		reply(q, RESP_SUBSCRIPTION_GROUP_NOT_EXIST, "subscription group [" MQ_STR_FMT "] does not exist, " RESPONSE_FAQ,
 		      MQ_STR_ARG(h->consumerGroup));
 		return false;
 	}
@@ -50,7 +50,7 @@ static bool may_pull(struct req *q, const struct pull_header *h, struct group **
 	}
 	*topic = topic_table_find(b->topics, h->topic);
 	if (!*topic) {
-		reply(q, RESP_TOPIC_NOT_EXIST, "topic[" MQ_STR_FMT "] not exist, apply first please!", MQ_STR_ARG(h->topic));
+		reply(q, RESP_TOPIC_NOT_EXIST, "topic[" MQ_STR_FMT "] not exist, apply first please! " RESPONSE_FAQ, MQ_STR_ARG(h->topic));
 		return false;
 	}
 	if (!((*topic)->conf.perm & PERM_READ)) {
@@ -105,7 +105,7 @@ static struct sub *sub_of_group(struct req *q, const struct pull_header *h, cons
 	struct sub *s;
 
 	if (!g) {
-		reply(q, RESP_SUBSCRIPTION_NOT_EXIST, "the consumer's group info not exist: " MQ_STR_FMT ": send a heartbeat first",
+		reply(q, RESP_SUBSCRIPTION_NOT_EXIST, "the consumer's group info not exist: " MQ_STR_FMT ": send a heartbeat first" RESPONSE_FAQ,
 		      MQ_STR_ARG(h->consumerGroup));
 		return NULL;
 	}
@@ -127,7 +127,7 @@ static struct sub *sub_of_group(struct req *q, const struct pull_header *h, cons
 	s = client_group_sub(g, h->topic);
 	if (!s) {
 		reply(q, RESP_SUBSCRIPTION_NOT_EXIST, "the consumer's subscription not exist: group '%s' does not subscribe to '"
-		      MQ_STR_FMT "'", group->name, MQ_STR_ARG(h->topic));
+		      MQ_STR_FMT "'" RESPONSE_FAQ, group->name, MQ_STR_ARG(h->topic));
 		return NULL;
 	}
 	if (s->version < h->subVersion) {

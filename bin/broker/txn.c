@@ -549,7 +549,10 @@ static void mark(struct txn *t)
 
 static void keep(struct txn *t, const char *topic, int64_t off, const struct mqstore_queue *q)
 {
-	if (offset_table_get(t->b->offsets, str_of(topic), GROUP, 0) != off)
+	int64_t have = offset_table_get(t->b->offsets, str_of(topic), GROUP, 0);
+
+	/* compat: as long as it has got nowhere it is no group of this topic */
+	if (have != off && (have >= 0 || off != mqstore_queue_min(q)))
 		offset_table_commit(t->b->offsets, str_of(topic), GROUP, 0, off, mqstore_queue_max(q), "transactions");
 }
 

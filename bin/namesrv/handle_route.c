@@ -49,7 +49,7 @@ void handle_route_get(const struct ns_request *q)
 		return;
 	}
 	if (route_table_pick(q->ns->routes, h->topic, conf->supportActingMaster, &r) < 0) {
-		ns_answer(q, RESP_TOPIC_NOT_EXIST, "No topic route info in name server for the topic: " MQ_STR_FMT,
+		ns_answer(q, RESP_TOPIC_NOT_EXIST, "No topic route info in name server for the topic: " MQ_STR_FMT RESPONSE_FAQ,
 		          MQ_STR_ARG(h->topic));
 		return;
 	}

@@ -12,6 +12,10 @@ static void connection_get(const json_t *o, struct body_connection *c, const cha
 		.version = body_i32(o, "version", 0),
 		.last_ms = json_i64(o, "lastUpdateTimestamp", 0),
 	};
+	if (c->addr.n && c->addr.p[0] == '/') {
+		c->addr.p++;
+		c->addr.n--;
+	}
 }
 
 static void connection_put(struct json_out *o, const struct body_connection *c)
@@ -153,6 +157,7 @@ int body_producer_table_decode(struct mq_str body, struct body_producer_table *t
 void body_producer_table_encode(const struct body_producer_table *t, struct buf *out)
 {
 	struct json_out o = json_to(out);
+	char addr[128];         /* host and port */
 
 	json_open(&o, '{');
 	json_key(&o, "data");
@@ -168,7 +173,8 @@ void body_producer_table_encode(const struct body_producer_table *t, struct buf 
 			if (c->language != 255)
 				json_member_cstr(&o, "language", frame_language_name(c->language));
 			json_member_i64(&o, "lastUpdateTimestamp", c->last_ms);
-			json_member_str(&o, "remoteIP", c->addr);
+			snprintf(addr, sizeof(addr), "/" MQ_STR_FMT, MQ_STR_ARG(c->addr)); /* compat: only here */
+			json_member_cstr(&o, "remoteIP", addr);
 			json_member_i64(&o, "version", c->version);
 			json_close(&o, '}');
 		}

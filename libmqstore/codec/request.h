@@ -70,6 +70,10 @@ enum response_code {
 #undef RESPONSE_ENUM
 };
 
+/* compat: the end of the remark of 17 (from a name server, to sends and pulls), 24 and 26: clients look for its beginning, and add
+ * a line of their own where it is missing. */
+#define RESPONSE_FAQ "\nSee https://rocketmq.apache.org/docs/bestPractice/06FAQ for further details."
+
 /* Bits of the pull request's sysFlag. */
 enum { PULL_COMMIT_OFFSET = 1, PULL_SUSPEND = 2, PULL_SUBSCRIPTION = 4, PULL_CLASS_FILTER = 8, PULL_LITE = 16 };
 

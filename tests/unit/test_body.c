@@ -189,7 +189,7 @@ static void other_bodies_in_the_form_of_the_peer(void **state)
 		               "\"retryQueueNums\":2,\"subscriptionDataSet\":[{\"expression\":\"*\",\"expressionType\":\"TAG\",\"topic\":\"T\","
 		               "\"version\":1}],\"whichBrokerWhenConsumeSlowly\":0}" },
 		{ producer_table_again, "{\"data\":{\"PG\":[{\"clientId\":\"c\",\"language\":\"GO\",\"lastUpdateTimestamp\":7,"
-		                        "\"remoteIP\":\"1.2.3.4:5\",\"version\":317}],\"PH\":[]}}" },
+		                        "\"remoteIP\":\"/1.2.3.4:5\",\"version\":317}],\"PH\":[]}}" },
 		{ heartbeat_again, "{\"clientID\":\"c@1\",\"consumerDataSet\":[{\"consumeFromWhere\":\"CONSUME_FROM_TIMESTAMP\",\"consumeType\":"
 		                   "\"CONSUME_POP\",\"groupName\":\"G\",\"messageModel\":\"BROADCASTING\",\"subscriptionDataSet\":[{\"classFilterMode\":"
 		                   "true,\"codeSet\":[2598919,-5],\"expressionType\":\"SQL92\",\"subString\":\"a > 'x'\",\"subVersion\":9,\"tagsSet\":"

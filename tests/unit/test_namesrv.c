@@ -239,7 +239,7 @@ static void a_broker_registers_and_clients_find_it(void **state)
 	b = client();
 	c = client();
 	assert_int_equal(ASK(c, REQ_GET_ROUTEINFO_BY_TOPIC, "topic", "A"), RESP_TOPIC_NOT_EXIST);
-	assert_string_equal(got.remark, "No topic route info in name server for the topic: A");
+	assert_string_equal(got.remark, "No topic route info in name server for the topic: A" RESPONSE_FAQ);
 	assert_int_equal(reg(b, "x", "0", "10.0.0.1:10911", "A B", false), 0);
 	assert_string_equal(field("masterAddr"), "(none)");
 	assert_body("");
