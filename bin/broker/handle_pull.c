@@ -40,7 +40,7 @@ static bool may_pull(struct req *q, const struct pull_header *h, struct group **
 	*group = group_table_find(b->groups, h->consumerGroup);
 	if (!*group) {
 		reply(q, RESP_SUBSCRIPTION_GROUP_NOT_EXIST, "subscription group [" MQ_STR_FMT "] does not exist, " RESPONSE_FAQ,
-		      MQ_STR_ARG(h->consumerGroup));
+		      		      MQ_STR_ARG(h->consumerGroup));
 		return false;
 	}
 	if (!(*group)->conf.consume) {
@@ -50,7 +50,8 @@ static bool may_pull(struct req *q, const struct pull_header *h, struct group **
 	}
 	*topic = topic_table_find(b->topics, h->topic);
 	if (!*topic) {
-		reply(q, RESP_TOPIC_NOT_EXIST, "topic[" MQ_STR_FMT "] not exist, apply first please! " RESPONSE_FAQ, MQ_STR_ARG(h->topic));
+		reply(q, RESP_TOPIC_NOT_EXIST, "topic[" MQ_STR_FMT "] not exist, apply first please! " RESPONSE_FAQ,
+		      MQ_STR_ARG(h->topic));
 		return false;
 	}
 	if (!((*topic)->conf.perm & PERM_READ)) {
@@ -106,7 +107,7 @@ static struct sub *sub_of_group(struct req *q, const struct pull_header *h, cons
 
 	if (!g) {
 		reply(q, RESP_SUBSCRIPTION_NOT_EXIST, "the consumer's group info not exist: " MQ_STR_FMT ": send a heartbeat first" RESPONSE_FAQ,
-		      MQ_STR_ARG(h->consumerGroup));
+		      		      MQ_STR_ARG(h->consumerGroup));
 		return NULL;
 	}
 	if (g->model == MODEL_BROADCASTING && !group->conf.consume_broadcast) {

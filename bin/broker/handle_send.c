@@ -66,7 +66,8 @@ static struct topic *topic_of(struct req *q, const struct send_header *h)
 	if (!t && str_starts(h->topic, TOPIC_RETRY_PREFIX))
 		t = topic_table_need(b->topics, h->topic, 1);
 	if (!t)
-		refuse(q, RESP_TOPIC_NOT_EXIST, "topic[" MQ_STR_FMT "] not exist, apply first please!" RESPONSE_FAQ, MQ_STR_ARG(h->topic));
+		refuse(q, RESP_TOPIC_NOT_EXIST, "topic[" MQ_STR_FMT "] not exist, apply first please!" RESPONSE_FAQ,
+		      MQ_STR_ARG(h->topic));
 	return t;
 }
 
@@ -185,7 +186,8 @@ static bool dead_letter(struct req *q, const struct send_header *h, struct topic
 	int32_t max;
 
 	if (!g) {
-		refuse(q, RESP_SUBSCRIPTION_GROUP_NOT_EXIST, "subscription group not exist, " MQ_STR_FMT " " RESPONSE_FAQ, MQ_STR_ARG(name));
+		refuse(q, RESP_SUBSCRIPTION_GROUP_NOT_EXIST, "subscription group not exist, " MQ_STR_FMT " " RESPONSE_FAQ,
+		      MQ_STR_ARG(name));
 		return false;
 	}
 	max = HEADER_HAS(send_header, h, maxReconsumeTimes) && q->f->version >= 121 ? h->maxReconsumeTimes : g->conf.retry_max;

@@ -101,7 +101,8 @@ void handle_send_back(struct req *q)
 
 	b->metrics.sent_back++;
 	if (!g) {
-		reply(q, RESP_SUBSCRIPTION_GROUP_NOT_EXIST, "subscription group not exist, " MQ_STR_FMT " " RESPONSE_FAQ, MQ_STR_ARG(h->group));
+		reply(q, RESP_SUBSCRIPTION_GROUP_NOT_EXIST, "subscription group not exist, " MQ_STR_FMT " " RESPONSE_FAQ,
+		      MQ_STR_ARG(h->group));
 		return;
 	}
 	if (!(b->conf->brokerPermission & PERM_WRITE)) {
