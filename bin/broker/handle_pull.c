@@ -40,7 +40,7 @@ static bool may_pull(struct req *q, const struct pull_header *h, struct group **
 	*group = group_table_find(b->groups, h->consumerGroup);
 	if (!*group) {
 		reply(q, RESP_SUBSCRIPTION_GROUP_NOT_EXIST, "subscription group [" MQ_STR_FMT "] does not exist, " RESPONSE_FAQ,
-		      		      MQ_STR_ARG(h->consumerGroup));
+		      MQ_STR_ARG(h->consumerGroup));
 		return false;
 	}
 	if (!(*group)->conf.consume) {
@@ -106,8 +106,8 @@ static struct sub *sub_of_group(struct req *q, const struct pull_header *h, cons
 	struct sub *s;
 
 	if (!g) {
-		reply(q, RESP_SUBSCRIPTION_NOT_EXIST, "the consumer's group info not exist: " MQ_STR_FMT ": send a heartbeat first" RESPONSE_FAQ,
-		      		      MQ_STR_ARG(h->consumerGroup));
+		reply(q, RESP_SUBSCRIPTION_NOT_EXIST, "the consumer's group info not exist: " MQ_STR_FMT ": send a heartbeat first"
+		      RESPONSE_FAQ, MQ_STR_ARG(h->consumerGroup));
 		return NULL;
 	}
 	if (g->model == MODEL_BROADCASTING && !group->conf.consume_broadcast) {
