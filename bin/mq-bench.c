@@ -7,8 +7,8 @@
 static const char help[] =
 	"usage: mq-bench [-n nameserver | --broker host:port | --limit] [-t topic] [-g group]\n"
 	"                [--size n] [--in-flight n] [--conns n] [--queues n] [--batch n]\n"
-	"                [--pull-max n] [--seconds n] [--count n] [--warmup n] [--interval n]\n"
-	"                [--pid pid] [-o format] send | batch | consume | latency\n"
+	"                [--pull-max n] [--seconds n] [--count n] [--rate n] [--warmup n]\n"
+	"                [--interval n] [--pid pid] [-o format] send | batch | consume | latency\n"
 	"Measure a message broker.\n"
 	"\n"
 	"  send                     single messages\n"
@@ -29,6 +29,7 @@ static const char help[] =
 	"      --pull-max N         messages asked for in a pull (32)\n"
 	"      --seconds N          for so long (10; consume: once through); 500ms, 2m\n"
 	"      --count N            so many messages\n"
+	"      --rate N             send so many messages a second, evenly; default: as answers come\n"
 	"      --warmup N           seconds that are not counted, before (0)\n"
 	"      --interval N         latency: pause between messages (1ms)\n"
 	"      --pid PID            the broker's: tell its CPU time and memory\n"
@@ -37,7 +38,7 @@ static const char help[] =
 	"  -V, --version            print the version and end\n";
 
 enum { OPT_BROKER = 256, OPT_LIMIT, OPT_SIZE, OPT_IN_FLIGHT, OPT_CONNS, OPT_QUEUES, OPT_BATCH, OPT_PULL_MAX, OPT_SECONDS, OPT_COUNT,
-       OPT_WARMUP, OPT_INTERVAL, OPT_PID };
+       OPT_RATE, OPT_WARMUP, OPT_INTERVAL, OPT_PID };
 
 static const struct cli_option options[] = {
 	{ 'n', "nameserver", true },
@@ -53,6 +54,7 @@ static const struct cli_option options[] = {
 	{ OPT_PULL_MAX, "pull-max", true },
 	{ OPT_SECONDS, "seconds", true },
 	{ OPT_COUNT, "count", true },
+	{ OPT_RATE, "rate", true },
 	{ OPT_WARMUP, "warmup", true },
 	{ OPT_INTERVAL, "interval", true },
 	{ OPT_PID, "pid", true },
@@ -101,6 +103,7 @@ static void parse(int argc, char **argv, struct bench_opt *o)
 		case OPT_PULL_MAX: o->pull_max = (int)cli_int("--pull-max", optarg, 1, 10000); break;
 		case OPT_SECONDS: o->time_ms = cli_duration_ms("--seconds", optarg); break;
 		case OPT_COUNT: o->count = cli_int("--count", optarg, 1, INT64_MAX); break;
+		case OPT_RATE: o->rate = cli_int("--rate", optarg, 1, 100000000); break;
 		case OPT_WARMUP: o->warmup_ms = cli_duration_ms("--warmup", optarg); break;
 		case OPT_INTERVAL: o->interval_ms = cli_duration_ms("--interval", optarg); break;
 		case OPT_PID: o->pid = (int)cli_int("--pid", optarg, 1, INT32_MAX); break;
@@ -115,6 +118,8 @@ static void parse(int argc, char **argv, struct bench_opt *o)
 		cli_usage_error("--size: from 1 to %d", MQ_BODY_MAX);
 	if ((int64_t)o->size * o->batch > MQ_BODY_MAX - 65536 && o->mode == BENCH_BATCH)
 		cli_usage_error("--batch: %d messages of %d bytes are more than a request may hold", o->batch, o->size);
+	if (o->rate && o->mode != BENCH_SEND && o->mode != BENCH_BATCH)
+		cli_usage_error("--rate goes with send and batch");
 	if ((int64_t)o->conns * o->in_flight > BENCH_SLOTS_MAX)
 		cli_usage_error("--conns times --in-flight: at most %d", BENCH_SLOTS_MAX);
 	if (mq_check_topic((struct mq_str){ o->topic, strlen(o->topic) }, &e) < 0 ||

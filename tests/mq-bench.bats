@@ -47,6 +47,15 @@ value() {
 	assert_equal "$(value messages)" 1024
 }
 
+@test "a rate is kept, and is not for reading" {
+	run -0 mq-bench --limit --rate 2000 --seconds 1 --in-flight 8 -o json send
+	[ "$(value messages)" -ge 1500 ] && [ "$(value messages)" -le 2100 ]
+	run -0 mq-bench --limit --rate 10000 --count 640 -o json batch
+	assert_equal "$(value messages)" 640
+	run -2 mq-bench --limit --rate 10 consume
+	assert_output --partial "--rate goes with send and batch"
+}
+
 @test "TSV is one line with as many cells as JSON has members" {
 	run -0 mq-bench --limit --count 1 -o json send
 	members=$(python3 -c 'import json, sys; print(len(json.loads(sys.argv[1])))' "$output")

@@ -29,6 +29,7 @@ struct bench_opt {
 	int size, in_flight, conns, batch, pull_max, queues, pid;
 	int64_t time_ms, warmup_ms, interval_ms;
 	int64_t count;                          /* messages; 0 = by time */
+	int64_t rate;                           /* messages a second; 0 = as fast as answers come */
 	bool limit;
 	enum { BENCH_TABLE, BENCH_TSV, BENCH_JSON } format;
 };

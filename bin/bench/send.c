@@ -1,4 +1,7 @@
-/* send.c: as many sends, or batches of sends, as answers come back: a fixed number is always on its way. */
+/* send.c: as many sends, or batches of sends, as answers come back: a fixed number is always on its way.
+ *
+ * With a rate, a request goes out when it is due and a slot is free; its latency counts from when it was due, so that a server
+ * that stops for a moment is charged for everything that had to wait. */
 #include "bench.h"
 #include <base/clock.h>
 #include <base/mem.h>
@@ -27,6 +30,11 @@ struct send_state {
 	int per_request;
 	int64_t asked;              /* messages, since counting began; for --count */
 	int busy;
+
+	/* With a rate. */
+	uv_idle_t pace;
+	int *free, free_n;          /* slots that nothing is on its way in */
+	int64_t paced_from_us, paced;   /* messages due since then that were sent */
 };
 
 static void send_one(struct bench *b, struct sender *s, int slot)
@@ -44,6 +52,25 @@ static void send_one(struct bench *b, struct sender *s, int slot)
 		st->asked += st->per_request;
 }
 
+static void on_pace(uv_idle_t *h)
+{
+	struct bench *b = h->data;
+	struct send_state *st = b->state;
+	int64_t now = bench_clock(b);
+
+	while (st->free_n && !b->stopping) {
+		int64_t due = st->paced_from_us + st->paced * 1000000 / b->o.rate;
+		int slot;
+
+		if (due > now || (b->o.count && b->counting && st->asked >= b->o.count))
+			return;
+		slot = st->free[--st->free_n];
+		send_one(b, &st->sender[slot / b->o.in_flight], slot);
+		st->slot[slot].sent_us = due;
+		st->paced += st->per_request;
+	}
+}
+
 static void on_answer(struct conn *c, struct frame *f)
 {
 	struct sender *s = conn_public(c)->owner;
@@ -56,9 +83,11 @@ static void on_answer(struct conn *c, struct frame *f)
 	st->slot[slot].busy = false;
 	st->busy--;
 	bench_answer(b, f, f->code == RESP_SUCCESS, st->per_request, (int64_t)st->per_request * b->o.size, st->slot[slot].sent_us);
-	if (!b->stopping && (!b->o.count || !b->counting || st->asked < b->o.count))
+	if (b->o.rate)
+		st->free[st->free_n++] = slot;
+	if (!b->o.rate && !b->stopping && (!b->o.count || !b->counting || st->asked < b->o.count))
 		send_one(b, s, slot);
-	else if (!st->busy)
+	else if (!st->busy && (b->stopping || !b->o.rate))
 		bench_finished(b);
 }
 
@@ -66,9 +95,12 @@ static void on_opened(struct conn *c)
 {
 	struct sender *s = conn_public(c)->owner;
 	struct bench *b = s->b;
+	struct send_state *st = b->state;
 
 	for (int i = 0; i < b->o.in_flight && !b->stopping; i++)
-		if (!b->o.count || ((struct send_state *)b->state)->asked < b->o.count)
+		if (b->o.rate)
+			st->free[st->free_n++] = s->first + i;
+		else if (!b->o.count || st->asked < b->o.count)
 			send_one(b, s, s->first + i);
 }
 
@@ -100,6 +132,14 @@ void bench_send(struct bench *b)
 		template_send(&st.template[i], b, i);
 	b->state = &st;
 	b->stop = stop;
+	st.free = mem_alloc((size_t)slots * sizeof *st.free);
+	if (b->o.rate) {
+		/* Not a timer: it would be late by a millisecond. */
+		uv_idle_init(&b->loop, &st.pace);
+		st.pace.data = b;
+		st.paced_from_us = bench_clock(b);
+		uv_idle_start(&st.pace, on_pace);
+	}
 	for (int i = 0; i < b->o.conns; i++) {
 		st.sender[i] = (struct sender){ .b = b, .first = i * b->o.in_flight };
 		st.sender[i].c = bench_connect(b, b->addr, &ops, &st.sender[i]);
@@ -107,6 +147,7 @@ void bench_send(struct bench *b)
 	bench_run(b);
 	for (int i = 0; i < b->write_queues; i++)
 		template_free(&st.template[i]);
+	free(st.free);
 	free(st.template);
 	free(st.slot);
 	free(st.sender);

@@ -1,0 +1,137 @@
+"""What is measured of RocketMQ and of ours.  A scene is one broker with a fresh store and the rows that are read from it."""
+import json
+import os
+import signal
+import statistics
+import subprocess
+import time
+
+from machine import drop_from_memory, memory, ms_of, note
+from rocketmq import System
+
+BODY = 128
+MILLION = 1_000_000
+
+
+class Scene:
+    """Systems it makes sense for, configuration, and what it does with one of them: run(system, o, take)."""
+
+    def __init__(self, name, run, systems=("java", "ours"), conf=(), quick=True):
+        self.name, self.run, self.systems, self.conf, self.quick = name, run, systems, conf, quick
+
+    def play(self, name, base, build, o, take):
+        system = System(name, base, build, self.conf)
+        try:
+            self.run(system, o, take)
+        finally:
+            system.stop()
+
+
+# ---- Life, sends, deliveries ---------------------------------------------------------------------------------------------
+
+def life(system, o, take):
+    stop, start = system.restart()
+    take("start to first answer, ms", start)
+    take("stop, ms", stop)
+    system.until_registered()
+    time.sleep(o.idle)
+    resident, anonymous = memory(system.pid())
+    take("idle: resident, MiB", resident)
+    take("idle: anonymous, MiB", anonymous)
+    command = system.admin() + ["topicList", "-n", system.address()]
+    take("CLI call (topicList), ms", statistics.median(ms_of(command) for _ in range(3)))
+
+
+def load(system, o, take):
+    runs = []
+    for i, flight in enumerate((1024, 256, 64)):
+        r = system.load("send", "--in-flight", flight, "--seconds", o.seconds, "--warmup", o.seconds if i == 0 else 1)
+        runs.append(r)
+        take(f"sends/s, {flight} in flight", r["rate"])
+        take(f"refused of these, {flight} in flight", r["errors"])
+    best = max(runs, key=lambda r: r["rate"])
+    take("sends/s, best", best["rate"])
+    take("broker CPU per send at best, us", best["cpu_us_per_message"])
+    rates(system, o, take, best["rate"])
+    b = system.load("batch", "--in-flight", 64, "--seconds", o.seconds, "--warmup", 1)
+    take("messages/s in batches", b["rate"])
+    take("broker CPU per message in batches, us", b["cpu_us_per_message"])
+    c = system.load("consume", "--seconds", o.seconds)
+    take("messages/s to one consumer", c["rate"])
+    take("broker CPU per message delivered, us", c["cpu_us_per_message"])
+    time.sleep(2)
+    r = system.load("latency", "--seconds", o.seconds, "-t", "latency")
+    take("send to receive, idle system, p50, us", r["p50_us"])
+    take("send to receive, idle system, p99, us", r["p99_us"])
+    take("after the load: anonymous, MiB", memory(system.pid())[1])
+
+
+def rates(system, o, take, top):
+    for percent in (10, 50, 90):
+        r = system.load("send", "--in-flight", 1024, "--rate", max(1, int(top * percent / 100)), "--seconds", o.seconds, "--warmup", 1)
+        for p in ("p50", "p99", "p999"):
+            take(f"a send at {percent} % of the best, {p}, us", r[p + "_us"])
+
+
+def sync(system, o, take):
+    r = system.load("send", "--in-flight", 64, "--seconds", o.seconds, "--warmup", o.seconds)
+    take("sends/s under SYNC_FLUSH, 64 in flight", r["rate"])
+
+
+# ---- Scale: ours alone ---------------------------------------------------------------------------------------------------
+
+def ten_million(system, o, take):
+    system.load("batch", "--in-flight", 64, "--count", 10 * MILLION)
+    time.sleep(3)
+    take("after 10 million messages: anonymous, MiB", memory(system.pid())[1])
+    r = system.load("send", "--in-flight", 256, "--conns", 1, "--seconds", o.seconds)
+    few = r["rate"]
+    r = system.load("send", "--in-flight", 1, "--conns", 10000, "--seconds", o.seconds)
+    take("sends/s over 10,000 connections / over one with 256 in flight", r["rate"] / few)
+    take("with 10,000 connections: anonymous, MiB", r["anon_kib"] / 1024)
+
+
+def many_queues(system, o, take):
+    few = system.load("send", "--in-flight", 256, "--queues", 8, "--seconds", o.seconds, "--warmup", 1)["rate"]
+    for i in range(10):
+        system.make_topic(f"wide{i}", 10000)
+    # Every queue gets a message; then all of them are in use.
+    for i in range(10):
+        system.load("send", "--in-flight", 256, "--queues", 10000, "-t", f"wide{i}", "--count", 10000)
+    many = system.load("send", "--in-flight", 256, "--queues", 10000, "-t", "wide0", "--seconds", o.seconds, "--warmup", 1)
+    take("sends/s with 100,000 queues / with 8", many["rate"] / few)
+    take("with 100,000 queues: anonymous, MiB", memory(system.pid())[1])
+
+
+def cold_reader(system, o, take):
+    # More than a consumer reads in the time that is measured.
+    system.load("batch", "--in-flight", 64, "--size", 1024, "--count", 3 * MILLION)
+    alone = system.load("send", "--in-flight", 256, "-t", "hot", "--seconds", o.seconds, "--warmup", 1)["rate"]
+    drop_from_memory(system.store())
+    reader = subprocess.Popen(system.load_command("consume", "--seconds", o.seconds + 2), stdout=subprocess.PIPE, text=True)
+    time.sleep(1)
+    beside = system.load("send", "--in-flight", 256, "-t", "hot", "--seconds", o.seconds)["rate"]
+    read = json.loads(reader.communicate()[0])
+    take("sends/s beside a cold reader / alone", beside / alone)
+    take("messages/s (1 KiB) to the cold reader", read["rate"])
+
+
+def large_store(system, o, take):
+    size = 64 * 1024
+    system.load("batch", "--in-flight", 16, "--size", size, "--batch", 32, "--count", o.gigabytes * (1 << 30) // size)
+    wide = system.load("send", "--in-flight", 256, "--seconds", 1)
+    note(f"store of {o.gigabytes} GiB, {wide['messages']} small messages at its end")
+    take(f"start to first answer after kill -9, {o.gigabytes} GiB, ms", system.restart(signal.SIGKILL)[1])
+    drop_from_memory(system.store())
+    take(f"the same, nothing of it in memory, ms", system.restart(signal.SIGKILL)[1])
+
+
+SCENES = [
+    Scene("life", life),
+    Scene("load", load),
+    Scene("sync", sync, conf=["flushDiskType=SYNC_FLUSH"]),
+    Scene("ten-million", ten_million, systems=("ours",), quick=False),
+    Scene("many-queues", many_queues, systems=("ours",), quick=False),
+    Scene("cold-reader", cold_reader, systems=("ours",), quick=False),
+    Scene("large-store", large_store, systems=("ours",), quick=False),
+]

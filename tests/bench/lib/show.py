@@ -1,0 +1,87 @@
+"""Results as a table and as a picture."""
+import statistics
+
+# Rows whose smaller value is the better one are told by their unit.
+SMALL = (", ms", ", MiB", ", us")
+
+
+def better_small(row):
+    return row.endswith(SMALL)
+
+
+def number(x):
+    return f"{x:,.0f}" if abs(x) >= 100 else f"{x:.2f}" if abs(x) < 10 else f"{x:.1f}"
+
+
+def cell(values):
+    values = [v for v in values if v is not None]
+    return " / ".join(number(f(values)) for f in (min, statistics.median, max)) if values else ""
+
+
+def median(results, name, row):
+    values = [v for v in results.get(name, {}).get(row, []) if v is not None]
+    return statistics.median(values) if values else None
+
+
+def derived(results, limits):
+    """Rows that are ratios of others."""
+    for name, rows in results.items():
+        sends = {row: median(results, name, row) for row in rows}
+        if sends.get("sends/s, 1024 in flight") and limits:
+            rows["sends/s, 1024 in flight / the limit"] = [sends["sends/s, 1024 in flight"] / statistics.median(limits)]
+        if sends.get("sends/s under SYNC_FLUSH, 64 in flight") and sends.get("sends/s, 64 in flight"):
+            rows["SYNC_FLUSH / ASYNC_FLUSH, 64 in flight"] = [sends["sends/s under SYNC_FLUSH, 64 in flight"] /
+                                                              sends["sends/s, 64 in flight"]]
+
+
+def rows_of(results):
+    return list(dict.fromkeys(row for name in results for row in results[name]))
+
+
+def ratio(results, row, other):
+    """How many times better ours is."""
+    ours, theirs = median(results, "ours", row), median(results, other, row)
+    if not ours or not theirs or row.startswith("refused"):
+        return None
+    return theirs / ours if better_small(row) else ours / theirs
+
+
+def table(results, limits):
+    names = [n for n in results if results[n]]
+    others = [n for n in names if n != "ours"]
+    lines = ["Each cell: minimum / median / maximum over the rounds; \"× NAME\": how many times better ours is, by the medians.", ""]
+    if limits:
+        lines += [f"Limit, a server that only frames and answers, 1,024 in flight: {cell(limits)} answers/s.", ""]
+    lines.append("| | " + " | ".join(names) + "".join(f" | × {n}" for n in others) + " |")
+    lines.append("| --- |" + " ---: |" * (len(names) + len(others)))
+    for row in rows_of(results):
+        cells = [cell(results[n].get(row, [])) for n in names]
+        times = [ratio(results, row, n) for n in others]
+        lines.append(f"| {row} | " + " | ".join(cells + [number(t) if t else "" for t in times]) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def svg(results):
+    """A bar for each row that another system has too: how many times better ours is, on a logarithmic scale of 0.1 to 10,000."""
+    bars = [(row, n, ratio(results, row, n)) for row in rows_of(results) for n in results if n != "ours"]
+    bars = [b for b in bars if b[2]]
+    left, width, step = 420, 500, 18
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + width + 80}" height="{step * len(bars) + 50}" '
+           'font-family="sans-serif" font-size="11">', '<rect width="100%" height="100%" fill="white"/>']
+
+    def x(value):
+        from math import log10
+        return left + width * (log10(min(max(value, 0.1), 10000)) + 1) / 5
+
+    for mark in (0.1, 1, 10, 100, 1000, 10000):
+        out.append(f'<line x1="{x(mark):.0f}" x2="{x(mark):.0f}" y1="20" y2="{step * len(bars) + 25}" stroke="#ccc"/>'
+                   f'<text x="{x(mark):.0f}" y="14" text-anchor="middle">{mark:g} ×</text>')
+    for i, (row, name, value) in enumerate(bars):
+        y = 25 + i * step
+        a, b = sorted((x(1), x(value)))
+        colour = "#2a7" if value >= 1 else "#c44"
+        text = f"{row} ({name})".replace("&", "&amp;").replace("<", "&lt;")
+        out.append(f'<text x="{left - 8}" y="{y + 10}" text-anchor="end">{text}</text>'
+                   f'<rect x="{a:.0f}" y="{y}" width="{max(b - a, 1):.0f}" height="{step - 6}" fill="{colour}"/>'
+                   f'<text x="{b + 4:.0f}" y="{y + 10}">{number(value)}</text>')
+    return "\n".join(out + ["</svg>"]) + "\n"
