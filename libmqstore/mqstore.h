@@ -244,6 +244,22 @@ MQ_API int mqstore_query(struct mqstore *s, struct mq_str topic, struct mq_str k
 typedef int mqstore_walk_cb(void *arg, int64_t log_off, struct mq_str record);
 MQ_API int mqstore_walk(struct mqstore *s, int64_t off, mqstore_walk_cb *cb, void *arg, struct mq_error *err);
 
+/* ---- Timers ----------------------------------------------------------------------------------------------------------- */
+
+/* A message for a given time that waits in the store (properties TIMER_*), as the timer files of the directory have it. */
+struct mqstore_timer {
+	int64_t due_ms;               /* the begin of the step of time [timerPrecisionMs] at whose end it is due */
+	bool rolls;                   /* it is due later: due_ms is when it is looked at again */
+	bool cancels;                 /* no message: it cancels those of that time whose UNIQ_KEY is in TIMER_DEL_UNIQKEY */
+	struct mq_str record;         /* in rmq_sys_wheel_timer; REAL_TOPIC and REAL_QID say where it goes */
+};
+typedef int mqstore_timer_cb(void *arg, const struct mqstore_timer *t);
+
+/* Each that waits, by the time; stops when cb returns non-zero and returns that.  The timer files are read anew and not changed, and
+ * may be those of a running broker, ours or the Java broker: then what came within the last second may be missing, and what
+ * has just been delivered may be there.  A store without timers has none: 0. */
+MQ_API int mqstore_each_timer(struct mqstore *s, mqstore_timer_cb *cb, void *arg, struct mq_error *err);
+
 /* ---- Retention ------------------------------------------------------------------------------------------------------- */
 
 /* Remove what may go (reference/store.md 13 and the limits in bytes), and set or clear "disk full".  now_ms is wall time.

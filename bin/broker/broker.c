@@ -11,6 +11,7 @@
 #include "rates.h"
 #include "register.h"
 #include "settle.h"
+#include "timer.h"
 #include "topic_table.h"
 #include "txn.h"
 #include "upkeep.h"
@@ -377,6 +378,7 @@ static void tear_down(struct broker *b)
 	rates_free(b->rates);
 	upkeep_free(b->upkeep);
 	txn_free(b->txn);
+	timer_free(b->timer);
 	delay_free(b->delay);
 	flush_free(b->flush);
 	settle_free(b->settle);
@@ -435,7 +437,7 @@ int broker_start(struct broker **out, uv_loop_t *loop, const struct broker_opt *
 	b->hold = hold_new(b);
 	b->settle = settle_new(b);
 	b->flush = flush_new(b);
-	if ((rc = delay_open(&b->delay, b, e)) < 0 || (rc = txn_open(&b->txn, b, e)) < 0)
+	if ((rc = delay_open(&b->delay, b, e)) < 0 || (rc = timer_open(&b->timer, b, e)) < 0 || (rc = txn_open(&b->txn, b, e)) < 0)
 		goto failed;
 	b->upkeep = upkeep_new(b);
 	b->rates = rates_new(b);
@@ -483,6 +485,7 @@ static void stop_log(void *arg)
 	b->stopping = true;
 	hold_stop(b->hold);
 	delay_stop(b->delay);
+	timer_stop(b->timer);
 	txn_stop(b->txn);
 	flush_stop(b->flush, stop_conns, b);
 }
@@ -526,6 +529,11 @@ static void save_tables(struct broker *b)
 		log_error("%s", e.text);
 		b->rc = b->rc ? b->rc : rc;
 	}
+	rc = timer_save(b->timer, &e);
+	if (rc < 0) {
+		log_error("%s", e.text);
+		b->rc = b->rc ? b->rc : rc;
+	}
 }
 
 static void on_tables_timer(uv_timer_t *timer)
@@ -539,7 +547,7 @@ static void stop_tables(void *arg)
 	struct broker *b = arg;
 
 	if (!table_file_idle(&b->topics->file) || !table_file_idle(&b->groups->file) || !table_file_idle(&b->offsets->file) ||
-	    !table_file_idle(&b->filters->file) || !delay_idle(b->delay)) {
+	    !table_file_idle(&b->filters->file) || !delay_idle(b->delay) || !timer_idle(b->timer)) {
 		uv_timer_start(&b->idle_timer, on_tables_timer, 1, 0);
 		return;
 	}

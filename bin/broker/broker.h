@@ -4,7 +4,7 @@
  * as a callback.  Files come in three shapes, seen from the name:
  *	handle_*.c	a request in, an answer out, no state
  *	*_table.c	owned state, saved as the peer's JSON by table_file.c; no network
- *	plain nouns	things with a clock: hold, settle, flush, delay, txn, register, upkeep, rates
+ *	plain nouns	things with a clock: hold, settle, flush, delay, timer, txn, register, upkeep, rates
  *
  * Start: store (lock, recover) -> tables -> what has a clock -> listen -> register.
  * Stop: unregister everywhere -> answer what is held -> last flush, what waited for it -> connections -> save tables, close the
@@ -31,6 +31,7 @@ struct hold;
 struct settle;
 struct flush;
 struct delay;
+struct timer;
 struct txn;
 struct registrar;
 struct upkeep;
@@ -86,6 +87,7 @@ struct broker {
 	struct settle *settle;
 	struct flush *flush;
 	struct delay *delay;
+	struct timer *timer;
 	struct txn *txn;
 	struct registrar *reg;
 	struct upkeep *upkeep;

@@ -59,6 +59,7 @@ int broker_conf_embedded(struct conf *rows, const char *dir, struct mq_error *e)
 		{ "brokerIP1", "127.0.0.1" },
 		{ "mappedFileSizeCommitLog", "67108864" },
 		{ "mappedFileSizeConsumeQueue", "600000" },
+		{ "mappedFileSizeTimerLog", "1048576" },
 		{ "maxHashSlotNum", "65536" },
 		{ "maxIndexNum", "262144" },
 		{ "fileReservedTime", "876000" },
@@ -152,8 +153,6 @@ int broker_conf_check(struct conf *rows, struct broker_conf *c, struct mq_error 
 		return err_set(e, MQ_EINVAL, "brokerId %lld: a master's is 0", (long long)c->brokerId);
 	if (c->listenPort != 0 && c->listenPort < 3)
 		return err_set(e, MQ_EINVAL, "listenPort %d: the fast port, two below, would not be a port", c->listenPort);
-	if (c->timerWheelEnable)
-		log_warn("messages for a given time are not offered yet: timerWheelEnable=true has no effect");
 	if (c->slaveReadEnable)
 		log_warn("there are no slaves to read from: slaveReadEnable=true has no effect");
 	if (str_bool(str_of(c->aclEnable)))

@@ -62,7 +62,17 @@ enum { ROLE_ASYNC_MASTER, ROLE_SYNC_MASTER, ROLE_SLAVE };
 	K(i64, transactionTimeOut, "6000", 0, INT32_MAX, CONF_RUNTIME, "ms before a producer is asked about a transaction") \
 	K(i32, transactionCheckMax, "15", 1, INT32_MAX, CONF_RUNTIME, "questions before a transaction is given up") \
 	K(i64, transactionCheckInterval, "30000", 10, INT32_MAX, CONF_RUNTIME, "ms between rounds of questions") \
-	K(boolean, timerWheelEnable, "false", 0, 0, 0, "messages for a given time; not offered yet") \
+	K(boolean, timerWheelEnable, "true", 0, 0, 0, "take messages for a given time") \
+	K(i32, timerPrecisionMs, "1000", 1, INT32_MAX, 0, "step of such times: 1000, 500, 200 or 100; else the next lower of these") \
+	K(i32, timerRollWindowSlot, "172800", 0, INT32_MAX, 0, "steps that the wheel looks ahead; what is due later is looked at again") \
+	K(i32, timerMaxDelaySec, "259200", 1, INT32_MAX, CONF_RUNTIME, "seconds ahead that a message may be sent for") \
+	K(i32, timerCongestNumEachSlot, "2147483647", 1, INT32_MAX, CONF_RUNTIME, "messages for one step above which some are refused, " \
+	  "above twice as many all") \
+	K(i32, timerFlushIntervalMs, "1000", 10, INT32_MAX, CONF_RUNTIME, "ms between saves of the timer wheel") \
+	K(boolean, timerStopEnqueue, "false", 0, 0, CONF_RUNTIME, "leave messages for a given time where they are for now") \
+	K(boolean, timerStopDequeue, "false", 0, 0, CONF_RUNTIME, "deliver none of them for now") \
+	K(boolean, recallMessageEnable, "true", 0, 0, CONF_RUNTIME, "let clients take such a message back (the peer, from 5.3 on: false)") \
+	K(size, mappedFileSizeTimerLog, "104857600", 4096, INT32_MAX, 0, "bytes of a file of the timer log") \
 	K(boolean, rejectPullConsumerEnable, "false", 0, 0, CONF_RUNTIME, "refuse consumers that pull by themselves") \
 	K(boolean, litePullMessageEnable, "true", 0, 0, CONF_RUNTIME, "serve LITE_PULL_MESSAGE") \
 	K(boolean, notifyConsumerIdsChangedEnable, "true", 0, 0, CONF_RUNTIME, "tell the members when a group changes") \
@@ -151,7 +161,7 @@ enum { ROLE_ASYNC_MASTER, ROLE_SYNC_MASTER, ROLE_SLAVE };
 	X(filterSupportRetry, "false") X(readOnlyCommitLogStorePaths, "") \
 	X(storePathEpochFile, "") X(storePathBrokerIdentity, "") X(storePathDLedgerCommitLog, "") \
 	X(mappedFileSizeConsumeQueueExt, "50331648") X(mapperFileSizeBatchConsumeQueue, "13800000") \
-	X(mappedFileSizeTimerLog, "104857600") X(compactionMappedFileSize, "104857600") X(compactionCqMappedFileSize, "10485760") \
+	X(compactionMappedFileSize, "104857600") X(compactionCqMappedFileSize, "10485760") \
 	X(maxMsgsNumBatch, "64") X(autoMessageVersionOnTopicLen, "true") X(enabledAppendPropCRC, "false") \
 	X(forceVerifyPropCRC, "false") X(duplicationEnable, "false") X(enableCompaction, "true") X(compactionThreadNum, "6") \
 	X(compactionScheduleInternal, "900000") X(maxOffsetMapSize, "104857600") X(enableLmq, "false") \
@@ -167,10 +177,9 @@ enum { ROLE_ASYNC_MASTER, ROLE_SYNC_MASTER, ROLE_SLAVE };
 	X(destroyMapedFileIntervalForcibly, "120000") X(redeleteHangedFileInterval, "120000") X(replicasPerDiskPartition, "1") \
 	X(logicalDiskSpaceCleanForciblyThreshold, "0.8") X(enableScheduleMessageStats, "true") \
 	X(enableScheduleAsyncDeliver, "false") X(scheduleAsyncDeliverMaxPendingLimit, "2000") \
-	X(scheduleAsyncDeliverMaxResendNum2Blocked, "3") X(timerPrecisionMs, "1000") \
-	X(timerRollWindowSlot, "172800") X(timerMaxDelaySec, "259200") X(timerFlushIntervalMs, "1000") \
-	X(timerGetMessageThreadNum, "3") X(timerPutMessageThreadNum, "3") X(timerStopEnqueue, "false") X(timerStopDequeue, "false") \
-	X(timerSkipUnknownError, "false") X(timerCongestNumEachSlot, "2147483647") X(timerEnableCheckMetrics, "true") \
+	X(scheduleAsyncDeliverMaxResendNum2Blocked, "3") \
+	X(timerGetMessageThreadNum, "3") X(timerPutMessageThreadNum, "3") \
+	X(timerSkipUnknownError, "false") X(timerEnableCheckMetrics, "true") \
 	X(timerCheckMetricsWhen, "05") X(timerInterceptDelayLevel, "false") X(disappearTimeAfterStart, "-1") \
 	\
 	X(transactionOpMsgMaxSize, "4096") X(transactionOpBatchInterval, "3000") X(transactionMetricFlushInterval, "3000") \

@@ -12,6 +12,11 @@ handler_fn handle_send;                 /* 10, 310, 320 */
 handler_fn handle_send_back;            /* 36 */
 /* handle_txn.c */
 handler_fn handle_end_transaction;      /* 37 */
+/* handle_timer.c */
+handler_fn handle_timer_check;          /* 60 */
+handler_fn handle_timer_metrics;        /* 61 */
+handler_fn handle_recall;               /* 370 */
+handler_fn handle_list_timers;          /* 900370 */
 /* handle_order.c */
 handler_fn handle_lock;                 /* 41 */
 handler_fn handle_unlock;               /* 42 */

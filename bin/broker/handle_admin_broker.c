@@ -5,6 +5,7 @@
 #include "handle.h"
 #include "rates.h"
 #include "register.h"
+#include "timer.h"
 #include "topic_table.h"
 #include <base/clock.h>
 #include <base/conf.h>
@@ -145,11 +146,11 @@ static void add_days(struct info *i, struct broker *b)
 }
 
 /* What the peer has and this broker cannot have: one loop serves every request at once, so nothing queues or waits for a lock;
- * there is no pool of buffers and no timer wheel.  mqadmin's clusterList reads these numbers and fails without them. */
+ * there is no pool of buffers.  mqadmin's clusterList reads these numbers and fails without them. */
 static void add_absent(struct info *i, const struct broker_conf *c)
 {
 	static const char *const zero[] = {
-		"dispatchBehindBytes", "pageCacheLockTimeMills", "timerReadBehind", "timerOffsetBehind", "timerCongestNum",
+		"dispatchBehindBytes", "pageCacheLockTimeMills",
 		"sendThreadPoolQueueSize", "pullThreadPoolQueueSize", "litePullThreadPoolQueueSize", "queryThreadPoolQueueSize",
 		"EndTransactionQueueSize", "sendThreadPoolQueueHeadWaitTimeMills", "pullThreadPoolQueueHeadWaitTimeMills",
 		"queryThreadPoolQueueHeadWaitTimeMills", "litePullThreadPoolQueueHeadWaitTimeMills", "dispatchMaxBuffer",
@@ -163,8 +164,19 @@ static void add_absent(struct info *i, const struct broker_conf *c)
 	info_add(i, "queryThreadPoolQueueCapacity", "%s", c->queryThreadPoolQueueCapacity);
 	info_add(i, "EndTransactionThreadPoolQueueCapacity", "%s", c->endTransactionPoolQueueCapacity);
 	info_add(i, "remainTransientStoreBufferNumbs", "%d", INT32_MAX);
-	info_add(i, "timerEnqueueTps", "0.0");
-	info_add(i, "timerDequeueTps", "0.0");
+}
+
+/* compat: the peer's Tps are of its last second. */
+static void add_timers(struct info *i, struct broker *b)
+{
+	struct timer_stat st;
+
+	timer_stat(b->timer, &st);
+	info_add(i, "timerReadBehind", "%lld", (long long)(st.read_ms && st.pending ? (clock_now_ms() - st.read_ms) / 1000 : 0));
+	info_add(i, "timerOffsetBehind", "%lld", (long long)st.behind);
+	info_add(i, "timerCongestNum", "%lld", (long long)(st.pending > 0 ? st.pending : 0));
+	info_add(i, "timerEnqueueTps", "%.1f", rates_now(b->rates, RATE_TIMERS_IN));
+	info_add(i, "timerDequeueTps", "%.1f", rates_now(b->rates, RATE_TIMERS_OUT));
 }
 
 static void add_level(void *arg, int32_t level, int64_t off, int64_t max)
@@ -205,6 +217,7 @@ void handle_runtime_info(struct req *q)
 	info_add(&i, "mqVersion", "%s", MQ_VERSION);
 	info_add(&i, "startAcceptSendRequestTimeStamp", "%lld", (long long)b->conf->startAcceptSendRequestTimeStamp);
 	add_absent(&i, b->conf);
+	add_timers(&i, b);
 	delay_each(b->delay, add_level, &i);
 	metrics_each(&b->metrics, add_counter, &i);
 	body.n = i.n;

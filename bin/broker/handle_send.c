@@ -15,6 +15,7 @@
 #include "handle.h"
 #include "lock_table.h"
 #include "settle.h"
+#include "timer.h"
 #include "topic_table.h"
 #include "txn.h"
 #include <base/clock.h>
@@ -29,6 +30,7 @@ enum { BATCH_KEEP = 256 };      /* records of a batch that are kept room for */
 
 static const char *const added_props[] = { PROP_MSG_REGION, PROP_TRACE_ON, PROP_CLUSTER, PROP_POP_CK, NULL };
 static const char *const added_and_delay_props[] = { PROP_MSG_REGION, PROP_TRACE_ON, PROP_CLUSTER, PROP_POP_CK, DELAY_PROPS, NULL };
+static const char *const added_and_timer_props[] = { PROP_MSG_REGION, PROP_TRACE_ON, PROP_CLUSTER, PROP_POP_CK, TIMER_PROPS, NULL };
 static const char *const added_and_txn_props[] = { PROP_MSG_REGION, PROP_TRACE_ON, PROP_CLUSTER, PROP_POP_CK, TXN_PROPS, NULL };
 
 /* Errors carry MSG_REGION and TRACE_ON too: clients look for them in any answer. */
@@ -58,6 +60,10 @@ static struct topic *topic_of(struct req *q, const struct send_header *h)
 
 	if (t)
 		return t;
+	if (str_is(h->topic, TOPIC_TIMER)) { /* what lies there is ours alone */
+		refuse(q, RESP_NO_PERMISSION, "Sending message to topic[%s] is forbidden.", TOPIC_TIMER);
+		return NULL;
+	}
 	if (mq_check_topic(h->topic, &why) < 0) {
 		refuse(q, RESP_SYSTEM_ERROR, "%s", why.text);
 		return NULL;
@@ -120,15 +126,26 @@ static bool may_store(struct req *q, const struct property_scan *s, int32_t sys_
 		       "property TRAN_MSG", sys_flag);
 		return false;
 	}
-	if (s->timer && s->delay_level == 0) { /* compat: DELAY wins */
-		refuse(q, RESP_SYSTEM_ERROR, "accurate timer message is not enabled, timerWheelEnable is false");
-		return false;
-	}
 	if (sys_flag & (MQ_SYS_INNER_BATCH | MQ_SYS_NEED_UNWRAP)) {
 		refuse(q, RESP_MESSAGE_ILLEGAL, "sysFlag %d: inner batches are made by the broker, not by clients", sys_flag);
 		return false;
 	}
 	return true;
+}
+
+/* Is it to wait for a given time?  False: answered. */
+static bool asks_for_time(struct req *q, struct mq_str props, bool *waits, int64_t *due_ms)
+{
+	enum timer_answer a = timer_asked(q->b->timer, props, due_ms);
+	char remark[256];
+	int32_t code;
+
+	*waits = a == TIMER_WAITS;
+	if (a <= TIMER_WAITS)
+		return true;
+	code = timer_refusal(q->b->timer, a, remark, sizeof remark);
+	refuse(q, code, "%s", remark);
+	return false;
 }
 
 static void refused_by_store(struct req *q, int rc, const char *why, bool batch)
@@ -208,8 +225,9 @@ static void send_one(struct req *q, const struct send_header *h, struct topic *t
 	struct mqstore_place place;
 	struct send_done d = { 0 };
 	struct mq_error e;
-	char uniq[sizeof "UNIQ_KEY" + 32 + 1];
-	bool dead = false, half;
+	char uniq[sizeof "UNIQ_KEY" + 32 + 1], handle[TIMER_HANDLE_MAX];
+	bool dead = false, half, timed = false;
+	int64_t due_ms = 0;
 	int rc;
 
 	if (!r.body.n) {
@@ -221,7 +239,7 @@ static void send_one(struct req *q, const struct send_header *h, struct topic *t
 	property_scan(h->properties, &s);
 	if (dead) {
 		s.delay_level = 0;
-		s.timer = false;
+		s.timer = false; /* compat: it was one */
 	}
 	/* compat: one that was committed, and comes back to be tried again, is none. */
 	half = s.tran_msg && !t->retry && !dead && h->reconsumeTimes <= 0;
@@ -229,6 +247,8 @@ static void send_one(struct req *q, const struct send_header *h, struct topic *t
 		return;
 	if (s.delay_level > 0 && !half) /* of a half: when it is committed */
 		r.delay_level = delay_level(b->delay, s.delay_level);
+	if (s.timer && s.delay_level <= 0 && !half && !asks_for_time(q, h->properties, &timed, &due_ms)) /* compat: DELAY wins */
+		return;
 	r.props[0] = h->properties;
 	if (!s.uniq_key.n) {
 		memcpy(uniq, "UNIQ_KEY\001", sizeof "UNIQ_KEY");
@@ -237,10 +257,12 @@ static void send_one(struct req *q, const struct send_header *h, struct topic *t
 		r.props[1] = (struct mq_str){ uniq, sizeof uniq };
 		r.uniq_key = (struct mq_str){ uniq + sizeof "UNIQ_KEY", 32 };
 	}
-	if (s.has_cluster || s.has_region || s.has_trace || s.has_pop_ck || s.delay_level > 0 || dead || half) {
+	if (s.has_cluster || s.has_region || s.has_trace || s.has_pop_ck || s.delay_level > 0 || dead || half || timed) {
 		b->scratch.n = 0;
-		property_copy_without(&b->scratch, h->properties, half ? added_and_txn_props :
+		property_copy_without(&b->scratch, h->properties, half ? added_and_txn_props : timed ? added_and_timer_props :
 			r.delay_level || dead ? added_and_delay_props : added_props);
+		if (timed)
+			timer_props(&b->scratch, due_ms, t->conf.name, queue_id);
 		if (r.delay_level)
 			delay_props(&b->scratch, r.delay_level, t->conf.name, queue_id);
 		if (half)
@@ -261,6 +283,8 @@ static void send_one(struct req *q, const struct send_header *h, struct topic *t
 	}
 	if (r.delay_level)
 		r.queue = delay_queue(b->delay, r.delay_level);
+	else if (timed)
+		r.queue = timer_queue(b->timer);
 	else if (half)
 		r.queue = txn_queue(b->txn);
 	rc = mqstore_append(b->store, &r, 1, &place, &e);
@@ -272,6 +296,8 @@ static void send_one(struct req *q, const struct send_header *h, struct topic *t
 	b->metrics.bytes_in += place.size;
 	if (r.delay_level)
 		delay_stored(b->delay, r.delay_level, 1);
+	else if (timed)
+		timer_stored(b->timer, 1);
 	else if (half)
 		txn_stored(b->txn, &place, r.born_ms, txn_immunity(h->properties));
 	tally_add(&b->tallies, &t->put, 1, 1, place.size);
@@ -279,6 +305,10 @@ static void send_one(struct req *q, const struct send_header *h, struct topic *t
 	d.queue_off = place.queue_off;
 	d.queue_id = queue_id;
 	d.uniq_key = r.uniq_key;
+	if (timed && !t->retry) {
+		d.recall.p = handle;
+		d.recall.n = timer_recall_handle(b, t->conf.name, due_ms, r.uniq_key, handle, sizeof handle);
+	}
 	stored(q, t, &place, s.wait, &d);
 }
 
@@ -289,6 +319,7 @@ struct send_batch {
 	struct mqstore_record *record;
 	struct mqstore_place *place;
 	size_t n, cap;
+	bool timed;
 	struct buf ids, scratch;
 };
 
@@ -326,9 +357,11 @@ static bool batch_records(struct req *q, const struct send_header *h, struct top
 	struct mqstore_record common = { .parsed = true };
 	struct property_scan all, s;
 	struct batch_item item;
+	int64_t due_ms = 0;
 	size_t pos = 0;
 	int rc;
 
+	k->timed = false;
 	property_scan(own, &all);
 	if (all.tran_msg) {
 		refuse(q, RESP_MESSAGE_ILLEGAL, "the message is illegal: a batch is no part of a transaction (property TRAN_MSG)");
@@ -338,8 +371,13 @@ static bool batch_records(struct req *q, const struct send_header *h, struct top
 		return false;
 	if (all.delay_level > 0)
 		common.delay_level = delay_level(b->delay, all.delay_level);
-	if (all.has_cluster || all.has_region || all.has_trace || all.has_pop_ck || common.delay_level) {
-		property_copy_without(&k->scratch, own, common.delay_level ? added_and_delay_props : added_props);
+	else if (all.timer && !asks_for_time(q, own, &k->timed, &due_ms))
+		return false;
+	if (all.has_cluster || all.has_region || all.has_trace || all.has_pop_ck || common.delay_level || k->timed) {
+		property_copy_without(&k->scratch, own, common.delay_level ? added_and_delay_props :
+			k->timed ? added_and_timer_props : added_props);
+		if (k->timed)
+			timer_props(&k->scratch, due_ms, t->conf.name, queue_id);
 		if (common.delay_level)
 			delay_props(&k->scratch, common.delay_level, t->conf.name, queue_id);
 		own = buf_view(&k->scratch);
@@ -352,6 +390,8 @@ static bool batch_records(struct req *q, const struct send_header *h, struct top
 	}
 	if (common.delay_level)
 		common.queue = delay_queue(b->delay, common.delay_level);
+	else if (k->timed)
+		common.queue = timer_queue(b->timer);
 	*wait = all.wait;
 	common_fields(q, h, t, &common);
 	while ((rc = batch_next(q->f->body, &pos, &item)) > 0) {
@@ -362,9 +402,9 @@ static bool batch_records(struct req *q, const struct send_header *h, struct top
 			return false;
 		}
 		property_scan(item.props, &s);
-		if (s.delay_level > 0 && !all.delay_level) {
-			refuse(q, RESP_MESSAGE_ILLEGAL, "the message is illegal: message %zu of the batch has property DELAY: it would be "
-			       "right for the batch as a whole", k->n + 1);
+		if ((s.delay_level > 0 && !all.delay_level) || (s.timer && !all.timer && !all.delay_level)) {
+			refuse(q, RESP_MESSAGE_ILLEGAL, "the message is illegal: message %zu of the batch has property %s: it would be "
+			       "right for the batch as a whole", k->n + 1, s.delay_level > 0 ? "DELAY" : "TIMER_*");
 			return false;
 		}
 		if (!may_store(q, &s, 0, false))
@@ -429,6 +469,8 @@ static void send_batch(struct req *q, const struct send_header *h, struct topic 
 	b->metrics.messages_in += k.n;
 	if (k.record[0].delay_level)
 		delay_stored(b->delay, k.record[0].delay_level, k.n);
+	else if (k.timed)
+		timer_stored(b->timer, k.n);
 	b->metrics.bytes_in += bytes;
 	tally_add(&b->tallies, &t->put, 1, k.n, bytes);
 	d.ids = buf_view(&k.ids);

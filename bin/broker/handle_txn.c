@@ -54,7 +54,8 @@ void handle_end_transaction(struct req *q)
 		return;
 	}
 	if (txn_end(b->txn, &m, commit, &place, &e) < 0) {
-		reply(q, RESP_SYSTEM_ERROR, "the end of the transaction cannot be stored: %s", e.text);
+		reply(q, e.code == MQ_EINVAL ? RESP_MESSAGE_ILLEGAL : RESP_SYSTEM_ERROR,
+		      "the end of the transaction cannot be stored: %s", e.text);
 		return;
 	}
 	settle_plain(b->settle, q, b->conf->flushDiskType == FLUSH_SYNC ? place.end_off : 0, 0);

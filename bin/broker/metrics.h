@@ -33,6 +33,14 @@
 	M(delayed_found, "deliveries found in the log at the start, after a stop that was not clean") \
 	M(delayed_retries, "deliveries of delayed messages that failed and are tried again") \
 	M(delayed_lost, "delayed messages that could not be delivered ever") \
+	M(timers_in, "messages of these that wait for a given time") \
+	M(timers_out, "of such messages, delivered") \
+	M(timers_late, "of these, whose time was over before they were in the wheel") \
+	M(timers_rolled, "messages put into the queue of timers once more, being due beyond its window") \
+	M(timers_cancelled, "messages for a given time that were cancelled") \
+	M(timers_found, "deliveries of them found in the log at the start, after a stop that was not clean") \
+	M(timers_retries, "deliveries of them that failed and are tried again") \
+	M(timers_lost, "messages for a given time that could not be delivered ever") \
 	M(replies_pushed, "replies to request messages that the asking client took") \
 	M(replies_failed, "replies that it did not take, or that found it gone") \
 	M(pull_requests, "requests to pull") \

@@ -34,6 +34,10 @@ static int64_t counter(const struct broker *b, enum rate which)
 		return (int64_t)(m->pull_requests - m->pulls_found);
 	case RATE_GET_TOTAL:
 		return (int64_t)m->pull_requests;
+	case RATE_TIMERS_IN:
+		return (int64_t)m->timers_in;
+	case RATE_TIMERS_OUT:
+		return (int64_t)m->timers_out;
 	case RATE_TRANSFERRED:
 	case RATES:
 		break;
@@ -151,6 +155,11 @@ static double per_second(const struct rates *r, enum rate which, int64_t n)
 void rates_text(const struct rates *r, enum rate which, struct buf *out)
 {
 	buf_printf(out, "%g %g %g", per_second(r, which, 10), per_second(r, which, 60), per_second(r, which, 600));
+}
+
+double rates_now(const struct rates *r, enum rate which)
+{
+	return per_second(r, which, 10);
 }
 
 void rates_puts(const struct rates *r, struct rates_day *d)

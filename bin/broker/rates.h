@@ -8,7 +8,7 @@
 struct broker;
 struct rates;
 
-enum rate { RATE_PUT, RATE_GET_FOUND, RATE_GET_MISS, RATE_GET_TOTAL, RATE_TRANSFERRED, RATES };
+enum rate { RATE_PUT, RATE_GET_FOUND, RATE_GET_MISS, RATE_GET_TOTAL, RATE_TRANSFERRED, RATE_TIMERS_IN, RATE_TIMERS_OUT, RATES };
 
 struct rates *rates_new(struct broker *b);
 void rates_stop(struct rates *r);
@@ -16,6 +16,9 @@ void rates_free(struct rates *r);       /* ends with the next turns of the loop 
 
 /* "10s 60s 600s" as the peer writes them: three numbers divided by blanks. */
 void rates_text(const struct rates *r, enum rate which, struct buf *out);
+
+/* The first of them. */
+double rates_now(const struct rates *r, enum rate which);
 
 struct rates_day {
 	int64_t yesterday_morning, today_morning, now;  /* totals since the start of the broker */

@@ -69,6 +69,12 @@ static void answer_send(struct broker *b, struct req *q, const struct send_done 
 	struct frame_out o;
 
 	reply_begin(q, &o, code, remark);
+	if (d->recalled) {
+		frame_str(&o, "msgId", d->uniq_key);
+		frame_cstr(&o, "MSG_REGION", b->conf->regionId);
+		reply_end(q, &o);
+		return;
+	}
 	if (d->ids.p)
 		frame_str(&o, "msgId", d->ids);
 	else
@@ -77,6 +83,8 @@ static void answer_send(struct broker *b, struct req *q, const struct send_done 
 	frame_i64(&o, "queueOffset", d->queue_off);
 	if (d->uniq_key.n)
 		frame_str(&o, "transactionId", d->uniq_key);
+	if (d->recall.n)
+		frame_str(&o, "recallHandle", d->recall);
 	frame_cstr(&o, "MSG_REGION", b->conf->regionId);
 	frame_bool(&o, "TRACE_ON", b->conf->traceOn);
 	reply_end(q, &o);
@@ -137,9 +145,11 @@ static void hold(struct settle *s, struct held_queue *at, struct req *q, const s
 	tick(s);
 	if (d->uniq_key.n && d->uniq_key.n <= KEY_INLINE)
 		memcpy(h->key, d->uniq_key.p, d->uniq_key.n);
-	if (!d->ids.n && d->uniq_key.n <= KEY_INLINE)
+	if (!d->ids.n && !d->recall.n && d->uniq_key.n <= KEY_INLINE)
 		return;
-	h->text = mem_alloc(d->ids.n + d->uniq_key.n + 1);
+	h->text = mem_alloc(d->ids.n + d->uniq_key.n + d->recall.n + 1);
+	if (d->recall.n)
+		h->d.recall.p = memcpy(h->text + d->ids.n + d->uniq_key.n, d->recall.p, d->recall.n);
 	if (d->ids.n)
 		h->d.ids.p = memcpy(h->text, d->ids.p, d->ids.n);
 	if (d->uniq_key.n)

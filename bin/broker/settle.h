@@ -21,6 +21,8 @@ struct send_done {
 	int32_t queue_id;
 	struct mq_str ids;          /* comma-separated offset ids of a batch */
 	struct mq_str uniq_key;     /* transactionId */
+	struct mq_str recall;       /* recallHandle of one that waits for its time; p == NULL: none */
+	bool recalled;              /* answer to 370: uniq_key alone counts */
 };
 
 struct settle *settle_new(struct broker *b);

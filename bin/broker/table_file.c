@@ -6,6 +6,7 @@
 #include <base/mem.h>
 #include <base/sys.h>
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #define LOG_MODULE "table"
@@ -96,13 +97,22 @@ out:
 int table_file_open(struct table_file *t, struct broker *b, const char *name, void (*write)(void *, struct buf *), void *table,
                     json_t **json, struct mq_error *e)
 {
+	char file[64];
+
+	snprintf(file, sizeof file, "%s.json", name);
+	return table_file_open_as(t, b, name, file, write, table, json, e);
+}
+
+int table_file_open_as(struct table_file *t, struct broker *b, const char *name, const char *file,
+                       void (*write)(void *, struct buf *), void *table, json_t **json, struct mq_error *e)
+{
 	char *dir = mem_printf("%s/config", b->conf->storePathRootDir);
 	int rc = sys_mkdir_all(dir);
 
 	*json = NULL;
 	*t = (struct table_file){ .b = b, .name = name, .write = write, .table = table };
 	t->wait_end = &t->wait;
-	t->path = mem_printf("%s/%s.json", dir, name);
+	t->path = mem_printf("%s/%s", dir, file);
 	if (rc < 0)
 		err_sys(e, rc, "make directory '%s'", dir);
 	else

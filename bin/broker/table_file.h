@@ -33,6 +33,9 @@ struct table_file {
 /* *json: new reference, or NULL when there is no file at all.  Returns 0 or a negative code with the names in e. */
 int table_file_open(struct table_file *t, struct broker *b, const char *name, void (*write)(void *, struct buf *), void *table,
                     json_t **json, struct mq_error *e);
+/* The same in config/FILE: some names have no .json. */
+int table_file_open_as(struct table_file *t, struct broker *b, const char *name, const char *file,
+                       void (*write)(void *, struct buf *), void *table, json_t **json, struct mq_error *e);
 /* The table changed: a save follows at the end of the turn (unless `later`). */
 void table_file_changed(struct table_file *t);
 /* Save now if something changed. */

@@ -6,6 +6,7 @@
 #include "flush.h"
 #include "offset_table.h"
 #include "record.h"
+#include "timer.h"
 #include "topic_table.h"
 #include <base/clock.h>
 #include <base/err.h>
@@ -458,15 +459,18 @@ enum txn_state txn_state(struct txn *t, const struct mq_message *half)
 	return TXN_ENDED;
 }
 
-/* The message itself.  *level: of its delay, or 0. */
-static int real_record(struct txn *t, const struct mq_message *half, struct mqstore_record *r, int32_t *level, struct mq_error *e)
+/* The message itself.  *level: of its delay, or 0; *timed: it waits for a given time. */
+static int real_record(struct txn *t, const struct mq_message *half, struct mqstore_record *r, int32_t *level, bool *timed,
+                       struct mq_error *e)
 {
 	struct mq_str topic = mq_prop_get(half->props, PROP_REAL_TOPIC);
 	struct property_scan s;
 	int32_t queue_id = -1;
+	int64_t due_ms;
 
 	*r = record_again(half);
 	*level = 0;
+	*timed = false;
 	if (str_i32(mq_prop_get(half->props, PROP_REAL_QID), &queue_id) == 0 && !str_is(topic, TOPIC_HALF))
 		r->queue = topic_table_queue(t->b->topics, topic, queue_id);
 	if (!r->queue)
@@ -486,6 +490,23 @@ static int real_record(struct txn *t, const struct mq_message *half, struct mqst
 		delay_props(&t->props, *level, topic, queue_id);
 		r->props[0] = buf_view(&t->props);
 		r->queue = delay_queue(t->b->delay, *level);
+	} else if (s.timer) {
+		static const char *const replaced[] = { TIMER_PROPS, NULL };
+		enum timer_answer a = timer_asked(t->b->timer, half->props, &due_ms);
+		char why[256];
+
+		if (a > TIMER_WAITS) {
+			timer_refusal(t->b->timer, a, why, sizeof why);
+			return err_set(e, MQ_EINVAL, "%s", why);
+		}
+		*timed = a == TIMER_WAITS;
+		if (*timed) {
+			t->props.n = 0;
+			property_copy_without(&t->props, half->props, replaced);
+			timer_props(&t->props, due_ms, topic, queue_id);
+			r->props[0] = buf_view(&t->props);
+			r->queue = timer_queue(t->b->timer);
+		}
 	}
 	return 0;
 }
@@ -507,7 +528,8 @@ int txn_end(struct txn *t, const struct mq_message *half, bool commit, struct mq
 	struct mqstore_record r;
 	struct moved *m;
 	int32_t level = 0;
-	int rc = commit ? real_record(t, half, &r, &level, e) : 0;
+	bool timed = false;
+	int rc = commit ? real_record(t, half, &r, &level, &timed, e) : 0;
 
 	if (rc == 0)
 		rc = store_with_op(t, commit ? &r : NULL, off >= 0 ? off : half->queue_off, first, place, e);
@@ -518,6 +540,8 @@ int txn_end(struct txn *t, const struct mq_message *half, bool commit, struct mq
 		count_message(t, half, &place[0]);
 	if (level)
 		delay_stored(t->b->delay, level, 1);
+	if (timed)
+		timer_stored(t->b->timer, 1);
 	m = moved_of(t, first);
 	if (m)
 		drop_moved(t, m);

@@ -63,6 +63,7 @@ void header_encode(const struct header_desc *d, const void *h, bool alias, struc
 	F(T, i64, queueOffset, "queueOffset", NULL, REQUIRED, 0) \
 	F(T, str, transactionId, "transactionId", NULL, OPTIONAL, 0) \
 	F(T, str, batchUniqId, "batchUniqId", NULL, OPTIONAL, 0) \
+	F(T, str, recallHandle, "recallHandle", NULL, OPTIONAL, 0) \
 	F(T, str, region, "MSG_REGION", NULL, OPTIONAL, 0) \
 	F(T, str, trace, "TRACE_ON", NULL, OPTIONAL, 0)
 

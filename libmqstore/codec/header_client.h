@@ -122,6 +122,28 @@ extern const struct header_desc none_header_desc;
 	F(T, str, transactionId, "transactionId", NULL, OPTIONAL, 0) \
 	F(T, str, bname, "bname", NULL, OPTIONAL, 0)
 
+#define RECALL_MESSAGE_HEADER(F, T) /* 370 */ \
+	F(T, str, producerGroup, "producerGroup", NULL, OPTIONAL, 0) \
+	F(T, str, topic, "topic", NULL, REQUIRED, 0) \
+	F(T, str, recallHandle, "recallHandle", NULL, REQUIRED, 0) \
+	F(T, str, bname, "bname", NULL, OPTIONAL, 0)
+
+#define RECALL_MESSAGE_ANSWER(F, T) \
+	F(T, str, msgId, "msgId", NULL, REQUIRED, 0)
+
+/* Timers that wait, by the time; fromMs and before: nextMs and nextBefore of the answer before.  The body is as that of a pull. */
+#define LIST_TIMERS_HEADER(F, T) /* 900370, our own */ \
+	F(T, i64, fromMs, "fromMs", NULL, OPTIONAL, 0) \
+	F(T, i64, before, "before", NULL, OPTIONAL, 0) \
+	F(T, str, topic, "topic", NULL, OPTIONAL, 0) \
+	F(T, str, key, "key", NULL, OPTIONAL, 0) \
+	F(T, i32, maxMsgNums, "maxMsgNums", NULL, OPTIONAL, 0)
+
+#define LIST_TIMERS_ANSWER(F, T) \
+	F(T, i64, nextMs, "nextMs", NULL, REQUIRED, 0) \
+	F(T, i64, nextBefore, "nextBefore", NULL, REQUIRED, 0) \
+	F(T, i32, count, "count", NULL, REQUIRED, 0)
+
 #define CHECK_TRANSACTION_HEADER(F, T) /* 39, broker to client */ \
 	F(T, i64, tranStateTableOffset, "tranStateTableOffset", NULL, REQUIRED, 0) \
 	F(T, i64, commitLogOffset, "commitLogOffset", NULL, REQUIRED, 0) \
@@ -266,6 +288,8 @@ extern const struct header_desc none_header_desc;
 	H(SEND_BACK_HEADER, send_back_header) \
 	H(END_TRANSACTION_HEADER, end_transaction_header) \
 	H(CHECK_TRANSACTION_HEADER, check_transaction_header) \
+	H(RECALL_MESSAGE_HEADER, recall_message_header) H(RECALL_MESSAGE_ANSWER, recall_message_answer) \
+	H(LIST_TIMERS_HEADER, list_timers_header) H(LIST_TIMERS_ANSWER, list_timers_answer) \
 	H(RESET_CLIENT_OFFSET_HEADER, reset_client_offset_header) \
 	H(CLIENT_STATUS_HEADER, client_status_header) \
 	H(RUNNING_INFO_HEADER, running_info_header) \

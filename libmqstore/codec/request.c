@@ -98,6 +98,8 @@
 	M(GET_SUBSCRIPTIONGROUP_CONFIG, group_config_header,        none_header) \
 	M(UPDATE_AND_GET_GROUP_FORBIDDEN, group_forbidden_header,   none_header) \
 	M(LITE_PULL_MESSAGE,            pull_header,                pull_answer) \
+	M(RECALL_MESSAGE,               recall_message_header,      recall_message_answer) \
+	M(LIST_TIMERS,                  list_timers_header,         list_timers_answer) \
 	M(QUERY_ASSIGNMENT,             none_header,                none_header) \
 	M(SET_MESSAGE_REQUEST_MODE,     none_header,                none_header) \
 	M(GET_ALL_MESSAGE_REQUEST_MODE, none_header,                none_header) \

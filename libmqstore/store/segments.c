@@ -99,6 +99,7 @@ int segments_open(struct segments *run, const char *dir, int64_t size, bool writ
 	if (rc == -ENOENT) {
 		n = 0;
 		names = NULL;
+		rc = 0;
 	} else if (rc < 0) {
 		err_sys(err, rc, "list '%s'", dir);
 		segments_close(run);

@@ -254,15 +254,6 @@ static void refused(struct asked *a, int code, const char *words)
 	assert_string_equal(asked_get(a, "MSG_REGION"), "DefaultRegion");
 }
 
-static void kinds_of_messages_that_are_not_offered(void **state)
-{
-	struct fixture *f = *state;
-
-	refused(send_props(f, "T", "x", "TIMER_DELAY_SEC\0015\002"), RESP_SYSTEM_ERROR, "timerWheelEnable is false");
-	refused(send_props(f, "T", "x", "TIMER_DELIVER_MS\0011\002"), RESP_SYSTEM_ERROR, "timerWheelEnable");
-	assert_int_equal(asked_i64(ask(f->k, f->c, REQ_GET_MAX_OFFSET, (struct mq_str){ 0 }, "topic", "T", "queueId", "0", NULL), "offset"), 0);
-}
-
 static void names_and_queues(void **state)
 {
 	struct fixture *f = *state;
@@ -448,7 +439,6 @@ int main(void)
 		T(one_way_is_stored_and_not_answered),
 		T(a_batch_lands_in_order_each_with_its_id),
 		T(batch_is_a_batch_only_with_the_word_true),
-		T(kinds_of_messages_that_are_not_offered),
 		T(names_and_queues),
 		cmocka_unit_test_setup_teardown(unknown_topic_without_auto_creation, setup_no_auto, teardown),
 		T(limits_name_both_numbers_and_use_up_no_offset),
