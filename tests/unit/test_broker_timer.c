@@ -218,6 +218,7 @@ static void kill_and_start(struct fixture *f, const char *const *props)
 {
 	const char *to = tempdir_path(f->copy, f->lives++ ? "y" : "x");
 
+	mqstore_write_out(broker(f)->store);
 	kit_copy(broker_kit_dir(f->k), to);
 	broker_kit_stop(f->k);
 	start_in(f, to, props);
@@ -707,6 +708,7 @@ static void after_a_kill_between_saves_all_come_once(void **state)
 		send_for(f, "y", due + i % 7 * 1000, "");
 	jump(f, 9000);
 	const char *to = tempdir_path(f->copy, "x");
+	mqstore_write_out(broker(f)->store);
 	kit_copy(f->dir, to);
 	broker_kit_unblock_workers(f->k);
 	stop(f);
