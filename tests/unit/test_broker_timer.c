@@ -7,6 +7,7 @@
 #include "base/sys.h"
 #include "codec/batch.h"
 #include "codec/property.h"
+#include "golden_store.h"
 #include "store_kit.h"
 #include "store/wheel.h"
 #include "tempdir.h"
@@ -826,6 +827,45 @@ static void timers_whose_messages_were_cut_from_the_log_are_counted_and_the_rest
 	assert_int_equal(timer_count(broker(f)->timer, MQ_STR("T")), 0);
 }
 
+/* ---- The peer's store ------------------------------------------------------------------------------------------------------ */
+
+static void what_the_peer_left_pending_comes_once_each_in_time(void **state)
+{
+	static const char *const props[] = { "mappedFileSizeCommitLog=65536", "mappedFileSizeConsumeQueue=2000", "maxHashSlotNum=500",
+					     "maxIndexNum=400", "fileReservedTime=876000", "brokerClusterName=FxCluster",
+					     "timerFlushIntervalMs=100000", NULL };
+	const int64_t left = 1796057458000, in_20_h = 1796129373000, rolls = 1796143773000, in_60_h = 1796273373000;
+	struct fixture *f = *state;
+	int64_t had, waited;
+	struct mq_message m;
+
+	free(golden_store(f->dir, "clean"));
+	shift(f, left + 1000 - clock_wall_ms());
+	start(f, props);
+	had = count(f, "FxDelay", 0) + count(f, "FxDelay", 1);
+	jump(f, 0);
+	assert_int_equal(timer_count(broker(f)->timer, MQ_STR("FxDelay")), 2);
+	jump(f, in_20_h - 1000 - clock_wall_ms());
+	waited = (int64_t)broker(f)->metrics.timers_out; /* the peer's own, of pops */
+	assert_int_equal(waited, 4);
+	jump(f, in_20_h + 1000 - clock_wall_ms());
+	assert_int_equal(broker(f)->metrics.timers_out, waited + 1);
+	assert_int_equal(broker(f)->metrics.timers_cancelled, 1);
+	jump(f, rolls + 1000 - clock_wall_ms());
+	assert_int_equal(broker(f)->metrics.timers_rolled, 1);
+	stop(f);
+	start(f, props);
+	jump(f, in_60_h - 1000 - clock_wall_ms());
+	assert_int_equal(broker(f)->metrics.timers_out, 0);
+	jump(f, 5000);
+	assert_int_equal(broker(f)->metrics.timers_out, 1);
+	assert_int_equal(broker(f)->metrics.timers_lost, 0);
+	assert_int_equal(pending(f), 0);
+	assert_true(count(f, "FxDelay", 0) + count(f, "FxDelay", 1) >= had + 2);
+	m = look(f, TOPIC_TIMER, 0, count(f, TOPIC_TIMER, 0) - 1);
+	assert_prop(m.props, "TIMER_ROLL_TIMES", "1");
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -862,6 +902,7 @@ int main(void)
 		TEST(another_step_makes_the_wheel_again),
 		TEST(all_files_lost_and_still_once),
 		TEST(rolled_ones_come_once_when_the_timer_log_is_lost),
+		TEST(what_the_peer_left_pending_comes_once_each_in_time),
 		TEST(timers_whose_messages_were_cut_from_the_log_are_counted_and_the_rest_comes),
 	};
 
