@@ -65,7 +65,7 @@ words() {
 @test "each command of mq-admin is in its page" {
 	mq-admin --help | sed -nE 's/^  ([a-zA-Z]+( [a-z]+)?) +[*+ ] .*/\1/p' | sort >commands
 	[ -s commands ]
-	grep -oE '^(\.It )?(\.)?Cm [a-zA-Z]+( [a-z]+)?' "$src/man/mq-admin.1" | sed 's/.* //' | sort -u >page
+	grep -oE '^(\.It )?(\.)?Cm [a-zA-Z]+( [a-z]+)?' "$src/man/mq-admin.1" | sed 's/.*Cm //' | sort -u >page
 	run comm -23 commands page
 	assert_output ""
 }
