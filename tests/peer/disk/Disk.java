@@ -45,7 +45,8 @@ import org.apache.rocketmq.tools.admin.DefaultMQAdminExt;
  *
  *   fill NAMESRV ROUND N FILE   send about N messages of every kind, consume some; FILE: what was acknowledged
  *   list NAMESRV FILE           all there is: M lines for messages, Q for queues, O for the offsets of groups
- *   query NAMESRV LIST [STEP]   find every STEP-th message of such a list by its keys, its ids and its time
+ *   query NAMESRV LIST [STEP [noindex]]   find every STEP-th message of such a list by its keys, its ids and its time;
+ *                               noindex: by its place and its time only
  *
  * A line of FILE is the same whichever broker tells it, so two lists are compared as text. Status 1: something was not so.
  */
@@ -65,7 +66,7 @@ public final class Disk {
         admin.setNamesrvAddr(namesrv);
         admin.setInstanceName("a" + System.nanoTime());
         admin.start();
-        broker = admin.examineBrokerClusterInfo().getBrokerAddrTable().keySet().iterator().next();
+        broker = again(() -> admin.examineBrokerClusterInfo().getBrokerAddrTable().keySet().iterator().next());
         addr = admin.examineBrokerClusterInfo().getBrokerAddrTable().get(broker).getBrokerAddrs().get(0L);
         try {
             switch (args[0]) {
@@ -77,7 +78,8 @@ public final class Disk {
                     list();
                     Files.write(Path.of(args[2]), out);
                 }
-                case "query" -> query(Files.readAllLines(Path.of(args[2])), args.length > 3 ? Integer.parseInt(args[3]) : 1);
+                case "query" -> query(Files.readAllLines(Path.of(args[2])), args.length > 3 ? Integer.parseInt(args[3]) : 1,
+                    args.length <= 4);
                 default -> throw new IllegalArgumentException(args[0]);
             }
         } catch (Throwable e) {
@@ -95,7 +97,7 @@ public final class Disk {
     }
 
     private static <T> T again(java.util.concurrent.Callable<T> action) throws Exception {
-        for (int left = 40; ; left--) {
+        for (int left = 80; ; left--) {
             try {
                 return action.call();
             } catch (Exception e) {
@@ -233,7 +235,7 @@ public final class Disk {
         return offsets;
     }
 
-    private static void query(List<String> lines, int step) throws Exception {
+    private static void query(List<String> lines, int step, boolean index) throws Exception {
         DefaultMQPullConsumer c = puller();
         Map<String, TreeMap<Long, Long>> times = new HashMap<>(); // of a queue: offset -> store time
         Map<String, Integer> sharing = new HashMap<>(); // how many messages have a key
@@ -255,7 +257,7 @@ public final class Disk {
             }
             long at = Long.parseLong(f[4]);
             Set<String> keys = new LinkedHashSet<>();
-            if (!f[8].equals("null")) {
+            if (index && !f[8].equals("null")) {
                 keys.addAll(Arrays.asList(f[8].split(" ")));
             }
             keys.remove("");
@@ -264,7 +266,7 @@ public final class Disk {
                     wrong(f[1] + " at " + at + " is not found by key " + key);
                 }
             }
-            if (!f[6].equals("null") && !f[1].startsWith("RMQ_SYS_TRANS") && !f[1].startsWith("SCHEDULE_")) {
+            if (index && !f[6].equals("null") && !f[1].startsWith("RMQ_SYS_TRANS") && !f[1].startsWith("SCHEDULE_")) {
                 try {
                     MessageExt m = c.viewMessage(f[1], f[6]);
                     if (!hex(m.getBody()).equals(f[18]) && m.getCommitLogOffset() == at) {
