@@ -333,12 +333,14 @@ typedef int mqstore_piece_cb(void *arg, const struct mqstore_piece *p);
 /* The walks below stop when cb returns non-zero and return that; else 0 or a negative code. */
 MQ_API int mqstore_files_log(struct mqstore_files *f, mqstore_piece_cb *cb, void *arg, struct mq_error *err);
 
-/* Every entry of every consume queue file, topic by topic, up to the last of a file that is not zero. */
+/* Every entry of every consume queue file, topic by topic, up to the last of a file that is not zero; then those of batch queues. */
 struct mqstore_file_entry {
 	struct mq_str topic;
 	int32_t queue_id;
 	int64_t off;                  /* number in the queue */
 	struct mqstore_entry e;
+	int32_t count;                /* of messages in the record: 0 but in batch queues */
+	int64_t store_ms;             /* the same: when it was stored */
 };
 typedef int mqstore_file_entry_cb(void *arg, const struct mqstore_file_entry *e);
 MQ_API int mqstore_files_queues(struct mqstore_files *f, mqstore_file_entry_cb *cb, void *arg, struct mq_error *err);

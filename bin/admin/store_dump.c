@@ -131,6 +131,10 @@ static int on_entry(void *arg, const struct mqstore_file_entry *e)
 	set_int(o, "commitLogOffset", e->e.log_off);
 	set_int(o, "size", e->e.size);
 	set_int(o, "tagsCode", e->e.tags_code);
+	if (e->count > 0) {
+		set_int(o, "count", e->count);
+		set_int(o, "storeTimestamp", e->store_ms);
+	}
 	return print(o);
 }
 

@@ -124,17 +124,13 @@ void handle_delete_topic(struct req *q)
 void handle_all_topics(struct req *q)
 {
 	struct body_topic_table table;
-	struct buf version = { 0 };
 	struct frame_out o;
 
 	topic_table_body(q->b->topics, ~0, &table);
-	body_version_encode(&table.version, &version);
 	reply_begin(q, &o, RESP_SUCCESS, NULL);
-	frame_str(&o, "version", buf_view(&version));
 	frame_body(&o);
 	body_topic_table_encode(&table, o.buf);
 	reply_end(q, &o);
-	buf_free(&version);
 	free(table.topic);
 }
 

@@ -117,6 +117,8 @@ bool pull_try(struct req *q, const struct pull *p)
 		r.next_off = visible;
 	if (code == RESP_PULL_NOT_FOUND || (code == RESP_PULL_RETRY_IMMEDIATELY && r.next_off == p->off))
 		return false;
+	if (r.status == MQSTORE_NO_MATCHED_LOGIC_QUEUE) /* compat: the peer makes the queue when it is asked for */
+		r.status = MQSTORE_NO_MESSAGE_IN_QUEUE;
 	answer(q, p, code, mqstore_status_name(r.status), r.next_off, r.min_off, queue ? visible : r.max_off, &o);
 	if (code == RESP_SUCCESS)
 		messages(q, p, &r, &o);
@@ -131,7 +133,7 @@ void pull_nothing(struct req *q, const struct pull *p)
 	struct frame_out o;
 
 	/* p->off may have moved over entries that the filter does not want: the client need not come for them again. */
-	answer(q, p, RESP_PULL_NOT_FOUND, "OFFSET_OVERFLOW_ONE", p->off > visible ? visible : p->off,
-	       queue ? mqstore_queue_min(queue) : 0, visible, &o);
+	answer(q, p, RESP_PULL_NOT_FOUND, mqstore_status_name(visible > 0 ? MQSTORE_OFFSET_OVERFLOW_ONE : MQSTORE_NO_MESSAGE_IN_QUEUE),
+	       p->off > visible ? visible : p->off, queue ? mqstore_queue_min(queue) : 0, visible, &o);
 	reply_end(q, &o);
 }

@@ -43,7 +43,7 @@ static void keep(struct bqueue *b, const struct bentry *e)
 	b->pos += BATCH_CQ_ENTRY;
 }
 
-static bool decode(const uint8_t *p, struct bentry *e)
+bool bqueue_decode(const uint8_t *p, struct bentry *e)
 {
 	e->log_off = (int64_t)be64(p);
 	e->size = (int32_t)be32(p + 8);
@@ -60,7 +60,7 @@ static bool read_file(struct mqstore_queue *q, struct bqueue *b, const uint8_t *
 	struct bentry e;
 
 	for (size_t at = 0; at + BATCH_CQ_ENTRY <= n; at += BATCH_CQ_ENTRY) {
-		if (!decode(p + at, &e) || e.log_off + e.size > q->all->log_end_at_open)
+		if (!bqueue_decode(p + at, &e) || e.log_off + e.size > q->all->log_end_at_open)
 			return false;
 		if (b->n && e.base < b->v[b->n - 1].base + b->v[b->n - 1].count)
 			return false;

@@ -22,6 +22,8 @@ struct bqueue {
 	int64_t file_bytes;     /* 0 = not known, there is no file */
 };
 
+/* One entry of BATCH_CQ_ENTRY bytes; false if it is none. */
+bool bqueue_decode(const uint8_t *p, struct bentry *e);
 /* Read the entries whose records end at or before all->log_end_at_open.  0 or -errno. */
 int bqueue_ready(struct mqstore_queue *q);
 void bqueue_free(struct mqstore_queue *q);

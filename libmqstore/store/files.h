@@ -88,5 +88,7 @@ int files_entry(struct mqstore_files *f, struct fqueue *q, int64_t off, struct m
 /* The bytes of one of its files, malloc'd; *used: up to the last entry that is not zero. */
 int files_queue_file(struct mqstore_files *f, const struct fqueue *q, int64_t start, uint8_t **p, int64_t *used);
 char *files_queue_path(const struct mqstore_files *f, const struct fqueue *q, int64_t start, char out[SEGMENT_PATH]);
+/* Every entry of every batch consume queue. */
+int files_batch_entries(struct mqstore_files *f, mqstore_file_entry_cb *cb, void *arg, struct mq_error *err);
 
 #endif

@@ -271,5 +271,5 @@ int mqstore_files_queues(struct mqstore_files *f, mqstore_file_entry_cb *cb, voi
 			}
 			free(p);
 		}
-	return rc;
+	return rc ? rc : files_batch_entries(f, cb, arg, err);
 }
