@@ -448,6 +448,7 @@ def prepare_pull(s, q, a, want):
         tag = "" if want != 20 else "TAGS\x01other\x02"
         s.fill(topic, queue, int(a.ext["maxOffset"]), found, PROPS % 7 + tag)
     if not int(x["sysFlag"]) & 4:
+        kind = "SQL92" if want == 27 else kind
         expr = "nothing" if want == 20 and kind == "TAG" else "*"
         if kind == "SQL92":
             expr = "n > 1000000" if want == 20 else "n >" if want == 27 else "TRUE"
@@ -636,6 +637,9 @@ def main():
                     print("skip %s: not served" % show)
                     continue
             except Exception as e:
+                if q.code in YET and "not supported" in str(e):
+                    print("skip %s: not served" % show)
+                    continue
                 diff = ["%s: %s" % (type(e).__name__, e)]
             state.end()
             print("%s %s%s" % ("not ok" if diff else "ok", show, "".join("\n    " + x for x in diff)), flush=True)
