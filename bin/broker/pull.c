@@ -6,6 +6,7 @@
 #include "broker.h"
 #include "flush.h"
 #include "group_table.h"
+#include "moved.h"
 #include "offset_table.h"
 #include <codec/message.h>
 
@@ -97,6 +98,7 @@ bool pull_try(struct req *q, const struct pull *p)
 
 		answer(q, p, RESP_PULL_OFFSET_MOVED, "OFFSET_RESET", to, queue ? mqstore_queue_min(queue) : 0, visible, &o);
 		reply_end(q, &o);
+		moved_publish(b, p, to);
 		return true;
 	}
 	if (queue && visible < mqstore_queue_max(queue)) {
@@ -123,6 +125,8 @@ bool pull_try(struct req *q, const struct pull *p)
 	if (code == RESP_SUCCESS)
 		messages(q, p, &r, &o);
 	reply_end(q, &o);
+	if (code == RESP_PULL_OFFSET_MOVED)
+		moved_publish(b, p, r.next_off);
 	return true;
 }
 
