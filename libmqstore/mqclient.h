@@ -177,6 +177,12 @@ MQ_API void mqclient_progress(struct mqclient_consumer *k, void (*cb)(void *arg,
  * Returns 0, or why an offset could not be stored. */
 MQ_API int mqclient_consumer_free(struct mqclient_consumer *k, int timeout_ms, struct mq_error *err);
 
+/* The same without waiting: no callback of its ops comes any more.  When the offsets are stored, or timeout_ms passed, it is freed
+ * and cb (may be NULL) is told, from the loop: 0, or why an offset could not be stored.  May be called from any callback but those
+ * of its own ops.  mqclient_free() meanwhile ends it. */
+MQ_API void mqclient_consumer_leave(struct mqclient_consumer *k, int timeout_ms, void (*cb)(void *arg, int rc, const struct mq_error *err),
+                                    void *arg);
+
 /* ---- Asking ------------------------------------------------------------------------------------------------------------ */
 
 /* A header field.  Values travel as text. */

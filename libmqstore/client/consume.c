@@ -209,6 +209,7 @@ static void consumer_free(struct mqclient_consumer *k)
 	client_timer_stop(k->c, &k->commit_timer);
 	client_timer_stop(k->c, &k->resume_timer);
 	client_timer_stop(k->c, &k->route_timer);
+	client_timer_stop(k->c, &k->leave_timer);
 	free(k->subs);
 	free(k->group);
 	free(k->only_broker);
@@ -244,6 +245,8 @@ static int check(struct mqclient *c, const struct mqclient_consume_opt *opt, con
 	return 0;
 }
 
+static void on_leave_timer(struct client_timer *t);
+
 int mqclient_consume(struct mqclient *c, struct mqclient_consumer **out, const struct mqclient_consume_opt *opt,
                      const struct mqclient_consume_ops *ops, void *arg, struct mq_error *e)
 {
@@ -274,6 +277,7 @@ int mqclient_consume(struct mqclient *c, struct mqclient_consumer **out, const s
 	k->commit_timer.cb = on_commit_timer;
 	k->resume_timer.cb = on_resume_timer;
 	k->route_timer.cb = on_route_timer;
+	k->leave_timer.cb = on_leave_timer;
 	TAILQ_INIT(&k->pulls);
 	TAILQ_INIT(&k->gone);
 	LIST_INIT(&k->rounds);
@@ -381,21 +385,83 @@ static int commit_rest(struct mqclient_consumer *k, int64_t until)
 	return k->commit_rc;
 }
 
-int mqclient_consumer_free(struct mqclient_consumer *k, int timeout_ms, struct mq_error *e)
+/* What both ways to leave begin with: nothing more is taken, what is settled is committed. */
+static void leave_begin(struct mqclient_consumer *k)
 {
-	int64_t until = client_now() + (timeout_ms > 0 ? timeout_ms : 0), left;
-	struct mqclient *c = k->c;
 	struct pull *p;
-	int rc;
 
 	k->phase = CONSUME_LEAVING;
 	k->commit_rc = 0;
 	balance_stop(k);
-	client_timer_stop(c, &k->commit_timer);
-	client_timer_stop(c, &k->route_timer);
-	client_timer_stop(c, &k->resume_timer);
+	client_timer_stop(k->c, &k->commit_timer);
+	client_timer_stop(k->c, &k->route_timer);
+	client_timer_stop(k->c, &k->resume_timer);
 	while ((p = TAILQ_FIRST(&k->pulls)))
 		pull_drop(p);
+}
+
+/* And end with.  Pulls that a broker still holds outlive us. */
+static void leave_end(struct mqclient_consumer *k)
+{
+	struct pull *p;
+
+	while ((p = TAILQ_FIRST(&k->gone)))
+		pull_forget(p);
+	LIST_REMOVE(k, entry);
+	consumer_free(k);
+}
+
+/* A commit that no broker took is sent again as long as there is time. */
+static void on_leave_timer(struct client_timer *t)
+{
+	struct mqclient_consumer *k = client_container(t, struct mqclient_consumer, leave_timer);
+	void (*cb)(void *, int, const struct mq_error *) = k->left;
+	void *arg = k->left_arg;
+	struct pull *p, *next;
+	struct mq_error why;
+	bool open = false;
+	int rc;
+
+	for (p = TAILQ_FIRST(&k->gone); p; p = next) {
+		next = TAILQ_NEXT(p, entry);
+		offset_commit(p);
+		open |= p->committing || offset_due(p);
+	}
+	if (open && client_now() < k->leave_until) {
+		client_timer_start(k->c, &k->leave_timer, COMMIT_AGAIN_MS);
+		return;
+	}
+	if (open && !k->commit_rc)
+		k->commit_rc = err_set(&k->commit_why, MQ_ETIMEOUT, "store offsets of group '%s': no answer in time",
+		                       k->group);
+	rc = open ? k->commit_rc : 0;
+	why = k->commit_why;
+	if (k->member)
+		heartbeat_unregister(k->c, k->group);
+	leave_end(k);
+	if (cb)
+		cb(arg, rc, rc < 0 ? &why : NULL);
+}
+
+void mqclient_consumer_leave(struct mqclient_consumer *k, int timeout_ms, void (*cb)(void *arg, int rc, const struct mq_error *err),
+                             void *arg)
+{
+	leave_begin(k);
+	k->left = cb;
+	k->left_arg = arg;
+	k->leave_until = client_now() + (timeout_ms > 0 ? timeout_ms : 0);
+	client_timer_start(k->c, &k->leave_timer, 0);
+}
+
+int mqclient_consumer_free(struct mqclient_consumer *k, int timeout_ms, struct mq_error *e)
+{
+	int64_t until = client_now() + (timeout_ms > 0 ? timeout_ms : 0), left;
+	struct mqclient *c = k->c;
+	int rc;
+
+	/* It was leaving by itself: the rest is waited for. */
+	client_timer_stop(c, &k->leave_timer);
+	leave_begin(k);
 	/* One turn at least, so that what was written leaves. */
 	mqclient_run(c, 0);
 	rc = commit_rest(k, until);
@@ -408,10 +474,8 @@ int mqclient_consumer_free(struct mqclient_consumer *k, int timeout_ms, struct m
 		while (c->leaves_open > 0 && (left = until - client_now()) > 0)
 			mqclient_run(c, (int)left);
 	}
-	/* Pulls that a broker still holds outlive us. */
-	while ((p = TAILQ_FIRST(&k->gone)))
-		pull_forget(p);
-	LIST_REMOVE(k, entry);
-	consumer_free(k);
+	if (k->left)
+		k->left(k->left_arg, rc, rc < 0 ? &k->commit_why : NULL);
+	leave_end(k);
 	return rc;
 }

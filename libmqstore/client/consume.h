@@ -138,6 +138,10 @@ struct mqclient_consumer {
 	struct client_timer commit_timer;
 	struct client_timer resume_timer;
 	struct client_timer route_timer; /* look again for topics that are not there */
+	struct client_timer leave_timer; /* mqclient_consumer_leave(): until when, and who is told */
+	int64_t leave_until;
+	void (*left)(void *arg, int rc, const struct mq_error *err);
+	void *left_arg;
 	int commit_rc;                  /* the last failure to store an offset */
 	struct mq_error commit_why;
 };

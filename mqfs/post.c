@@ -1,0 +1,383 @@
+/* post.c: see post.h. */
+#include "post.h"
+#include "cluster.h"
+#include "fail.h"
+#include "options.h"
+#include "proc.h"
+#include "task.h"
+#include "../bin/bytes.h"
+#include "../bin/cli.h"
+#include "../bin/compose.h"
+#include "../bin/userprop.h"
+
+#include <mqclient.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+enum { FLIGHT_BYTES = 8 * 1024 * 1024, FLIGHT_MESSAGES = 4096, WAITERS = 16, RESULTS = 64, JSON_LINE_MAX = 8 * 1024 * 1024 };
+
+struct post {
+	LIST_ENTRY(post) entry;
+	enum post_mode mode;
+	char topic[256];
+	uint64_t ino;
+	pid_t pid;                      /* who opened it */
+	struct compose compose;
+	struct bytes buf;               /* what is not a message yet */
+	struct bytes props;
+	bool too_big;                   /* the message at hand is dropped up to its end */
+	int rc;                         /* first failure that nobody was told of */
+	size_t open, open_bytes;        /* sends under way */
+	bool closed, busy;
+	struct task *waiter[WAITERS];   /* flushes that wait until all are answered */
+	size_t nwaiters;
+	fuse_req_t writer;              /* a write that waits for room */
+	size_t writer_size;
+};
+static LIST_HEAD(, post) posts = LIST_HEAD_INITIALIZER(posts);
+
+static struct post_result results[RESULTS];
+static size_t next_result;
+
+/* ---- Life --------------------------------------------------------------------------------------------------------------------- */
+
+struct post *post_open(enum post_mode mode, const char *topic, uint64_t ino, pid_t pid)
+{
+	struct post *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		cli_die(CLI_SYSTEM, "out of memory");
+	p->mode = mode;
+	p->ino = ino;
+	p->pid = proc_of_thread(pid);
+	snprintf(p->topic, sizeof(p->topic), "%s", topic);
+	compose_init(&p->compose);
+	p->compose.topic = (struct mq_str){ p->topic, strlen(p->topic) };
+	p->compose.queue_from_record = true;
+	LIST_INSERT_HEAD(&posts, p, entry);
+	return p;
+}
+
+static void maybe_free(struct post *p)
+{
+	if (!p->closed || p->open || p->nwaiters || p->busy)
+		return;
+	compose_free(&p->compose);
+	bytes_free(&p->buf);
+	bytes_free(&p->props);
+	free(p);
+}
+
+struct post *post_of(uint64_t ino, pid_t pid)
+{
+	struct post *p, *only = NULL;
+	size_t n = 0;
+
+	pid = proc_of_thread(pid);
+	LIST_FOREACH(p, &posts, entry) {
+		if (p->ino != ino)
+			continue;
+		if (p->pid == pid)
+			return p;
+		only = p;
+		n++;
+	}
+	return n == 1 ? only : NULL;
+}
+
+/* ---- Results ------------------------------------------------------------------------------------------------------------------- */
+
+const struct post_result *post_result(uint64_t ino, pid_t pid)
+{
+	const struct post_result *any = NULL;
+
+	pid = proc_of_thread(pid);
+	for (size_t i = 0; i < RESULTS; i++) {
+		const struct post_result *r = &results[(next_result + RESULTS - 1 - i) % RESULTS];
+		if (r->ino != ino)
+			continue;
+		if (r->pid == pid)
+			return r;
+		if (!any)
+			any = r;
+	}
+	return any;
+}
+
+static struct post_result *result_of(const struct post *p)
+{
+	struct post_result *r = NULL;
+
+	for (size_t i = 0; i < RESULTS && !r; i++)
+		if (results[i].ino == p->ino && results[i].pid == p->pid)
+			r = &results[i];
+	if (!r)
+		r = &results[next_result++ % RESULTS];
+	*r = (struct post_result){ .ino = p->ino, .pid = p->pid };
+	return r;
+}
+
+static void failed(struct post *p, int rc, const char *text)
+{
+	struct post_result *r = result_of(p);
+
+	snprintf(r->error, sizeof(r->error), "%s", text);
+	if (!p->rc)
+		p->rc = rc;
+}
+
+/* ---- Sending -------------------------------------------------------------------------------------------------------------------- */
+
+struct sending {
+	struct post *p;
+	size_t bytes;
+};
+
+static bool room(const struct post *p) { return p->open_bytes < FLIGHT_BYTES && p->open < FLIGHT_MESSAGES; }
+
+static void go_on(struct post *p)
+{
+	if (p->writer && room(p)) {
+		fuse_req_t req = p->writer;
+		p->writer = NULL;
+		fuse_reply_write(req, p->writer_size);
+	}
+	/* The last of them may close it. */
+	p->busy = true;
+	while (!p->open && p->nwaiters)
+		task_wake(p->waiter[--p->nwaiters]);
+	p->busy = false;
+	maybe_free(p);
+}
+
+static void on_sent(void *arg, const struct mqclient_sent *s)
+{
+	struct sending *one = arg;
+	struct post *p = one->p;
+
+	p->open--;
+	p->open_bytes -= one->bytes;
+	free(one);
+	if (s->rc == 0) {
+		struct post_result *r = result_of(p);
+		snprintf(r->id, sizeof(r->id), MQ_STR_FMT, MQ_STR_ARG(s->uniq_key));
+		snprintf(r->queue, sizeof(r->queue), "%s:%d", s->queue.broker ? s->queue.broker : "", s->queue.id);
+		snprintf(r->offset, sizeof(r->offset), "%lld", (long long)s->queue_off);
+	} else {
+		failed(p, fail_error(p->topic, &s->err), s->err.text);
+	}
+	go_on(p);
+}
+
+static void send_message(struct post *p, const struct composed *c)
+{
+	struct mqclient_send_opt opt = { .retries = -1, .timeout_ms = (int32_t)options.timeout_ms, .sharding_key = c->sharding_key };
+	struct sending *one = malloc(sizeof(*one));
+	struct mq_error err;
+
+	if (!one)
+		cli_die(CLI_SYSTEM, "out of memory");
+	if (c->broker[0])
+		opt.queue = (struct mqclient_queue){ c->broker, c->m.queue_id };
+	*one = (struct sending){ p, c->m.body.n + c->m.props.n };
+	p->open++;
+	p->open_bytes += one->bytes;
+	if (mqclient_send(cluster_client(), &c->m, 1, &opt, on_sent, one, &err) == 0)
+		return;
+	p->open--;
+	p->open_bytes -= one->bytes;
+	free(one);
+	failed(p, fail_error(p->topic, &err), err.text);
+}
+
+/* One message of these bytes. */
+static void post_record(struct post *p, struct mq_str record)
+{
+	struct composed c;
+	struct mq_error err;
+	int rc;
+
+	if (p->mode == POST_JSON) {
+		rc = compose_record(&p->compose, FRAME_JSON, record, NULL, &c, &err);
+		if (rc == COMPOSE_EMPTY && record.n) {
+			failed(p, fail(-EINVAL, "%s: a JSON line without a body", p->topic), "a JSON line without a body");
+			return;
+		}
+		if (rc == COMPOSE_EMPTY)
+			return;
+		if (rc) {
+			failed(p, fail_error(p->topic, &err), err.text);
+			return;
+		}
+	} else {
+		if (!record.n)
+			return;
+		c = (struct composed){ .m = { .topic = p->compose.topic, .body = record, .queue_id = -1 } };
+	}
+	if (p->mode != POST_JSON)
+		c.m.props = bytes_view(&p->props);
+	send_message(p, &c);
+}
+
+/* What has gathered becomes a message. */
+static void post_rest(struct post *p)
+{
+	if (p->too_big)
+		p->too_big = false;
+	else if (p->buf.n)
+		post_record(p, bytes_view(&p->buf));
+	p->buf.n = 0;
+	p->props.n = 0;
+}
+
+static void too_big(struct post *p, size_t max)
+{
+	char text[400];
+
+	if (p->too_big)
+		return;
+	p->too_big = true;
+	p->buf.n = 0;
+	snprintf(text, sizeof(text), "topic '%s': a message of more than %zu bytes is not sent", p->topic, max);
+	failed(p, fail(-EMSGSIZE, "%s", text), text);
+}
+
+static void gather(struct post *p, const char *buf, size_t size)
+{
+	size_t max = p->mode == POST_JSON ? JSON_LINE_MAX : MQ_BODY_MAX;
+
+	if (p->too_big)
+		return;
+	if (p->buf.n + size > max)
+		too_big(p, max);
+	else
+		bytes_add(&p->buf, buf, size);
+}
+
+static void gather_lines(struct post *p, const char *buf, size_t size)
+{
+	while (size) {
+		const char *nl = memchr(buf, '\n', size);
+		size_t n = nl ? (size_t)(nl - buf) : size;
+		if (nl && !p->buf.n && !p->too_big && n <= MQ_BODY_MAX)
+			post_record(p, (struct mq_str){ buf, n }); /* whole: no need to copy */
+		else
+			gather(p, buf, n);
+		if (!nl)
+			return;
+		post_rest(p);
+		buf += n + 1;
+		size -= n + 1;
+	}
+}
+
+/* ---- From the kernel ------------------------------------------------------------------------------------------------------------ */
+
+static void on_interrupt(fuse_req_t req, void *arg)
+{
+	struct post *p = arg;
+
+	/* Its bytes are taken, whether it waited or not: to say otherwise would send them twice. */
+	if (p->writer == req) {
+		p->writer = NULL;
+		fuse_reply_write(req, p->writer_size);
+	}
+}
+
+void post_write(struct post *p, fuse_req_t req, const char *buf, size_t size)
+{
+	int rc = p->rc;
+
+	/* A failure of what was written before is told once, and what comes with the telling is not sent. */
+	if (rc && p->mode != POST_SEND) {
+		p->rc = 0;
+		fuse_reply_err(req, -rc);
+		return;
+	}
+	if (p->mode == POST_SEND)
+		gather(p, buf, size);
+	else
+		gather_lines(p, buf, size);
+	if (p->mode == POST_SEND && p->too_big) {
+		fuse_reply_err(req, EMSGSIZE);
+	} else if (room(p) || p->writer) {
+		fuse_reply_write(req, size);
+	} else {
+		p->writer = req;
+		p->writer_size = size;
+		fuse_req_interrupt_func(req, on_interrupt, p);
+	}
+}
+
+int post_property(struct post *p, const char *name, struct mq_str value)
+{
+	struct mq_error err;
+	bool keys = strcmp(name, "keys") == 0, tags = strcmp(name, "tags") == 0;
+	struct mq_str key = keys ? MQ_STR("KEYS") : tags ? MQ_STR("TAGS") : (struct mq_str){ name, strlen(name) };
+
+	if (p->mode != POST_SEND)
+		return -EOPNOTSUPP;
+	if (!keys && !tags) {
+		if (strncmp(name, "prop.", 5) != 0)
+			return -EINVAL;
+		key.p += 5;
+		key.n -= 5;
+	}
+	if (userprop_put(&p->props, key, value, keys || tags, name, &err) < 0)
+		return fail_error(p->topic, &err);
+	return p->props.n > MQ_PROPS_MAX ? -E2BIG : 0;
+}
+
+static int wait_all(struct post *p)
+{
+	int rc;
+
+	if (p->open) {
+		if (p->nwaiters == WAITERS)
+			return -EAGAIN;
+		p->waiter[p->nwaiters++] = task_self();
+		task_park();
+	}
+	rc = p->rc;
+	p->rc = 0;
+	return rc;
+}
+
+int post_sync(struct post *p)
+{
+	post_rest(p);
+	return wait_all(p);
+}
+
+int post_flush(struct post *p, pid_t pid)
+{
+	pid_t process = proc_of_thread(pid);
+
+	/* A child that inherited the file ends: the message goes on, unless it is about lines, which are whole already. */
+	if (process != p->pid)
+		return p->mode == POST_SEND ? 0 : wait_all(p);
+	if (proc_ending(pid) == PROC_KILLED) {
+		/* Half a message is none. */
+		if (p->buf.n)
+			fail(0, "topic '%s': the writer was killed; %zu bytes are not sent", p->topic, p->buf.n);
+		p->buf.n = 0;
+		p->too_big = false;
+		return 0;
+	}
+	post_rest(p);
+	return wait_all(p);
+}
+
+void post_close(struct post *p)
+{
+	LIST_REMOVE(p, entry);
+	post_rest(p);
+	p->closed = true;
+	if (p->writer) {
+		fuse_reply_write(p->writer, p->writer_size);
+		p->writer = NULL;
+	}
+	maybe_free(p);
+}
