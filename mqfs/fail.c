@@ -18,8 +18,7 @@ int fail_response(int code, struct mq_str remark)
 	case 0: return 0;
 	case 2: return -EAGAIN;         /* SYSTEM_BUSY */
 	case 3: return -EOPNOTSUPP;     /* REQUEST_CODE_NOT_SUPPORTED */
-	case 13:                        /* MESSAGE_ILLEGAL: its size, or its topic's name */
-		return remark.n && memmem(remark.p, remark.n, "topic", 5) ? -EINVAL : -EMSGSIZE;
+	case 13: return -EMSGSIZE;      /* MESSAGE_ILLEGAL: names were looked at before */
 	case 14:                        /* SERVICE_NOT_AVAILABLE: the disk, or it is about to stop */
 		return remark.n && memmem(remark.p, remark.n, "disk", 4) ? -ENOSPC : -EAGAIN;
 	case 16: return -EACCES;        /* NO_PERMISSION */

@@ -225,9 +225,38 @@ int file_truncate(struct file *f, size_t size)
 	return 0;
 }
 
+/* The new text of a setting, or what a post holds, goes to the broker. */
+static int give_on(struct file *f)
+{
+	int rc;
+
+	if (f->post)
+		return post_sync(f->post);
+	if (!f->written)
+		return 0;
+	f->written = false;
+	rc = f->node->kind->write(f->node, bytes_view(&f->text));
+	node_drop_text(f->node);
+	return rc;
+}
+
+static void run_write(struct req *r)
+{
+	int rc = give_on(r->file);
+
+	if (rc)
+		ops_err(r, rc);
+	else if (r->fuse) {
+		fuse_req_t fuse = r->fuse;
+		r->fuse = NULL;
+		fuse_reply_write(fuse, r->size);
+	}
+}
+
 void ops_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, off_t off, struct fuse_file_info *fi)
 {
 	struct file *f = file_of(fi);
+	struct req *r;
 	size_t at = fi->flags & O_APPEND ? f->text.n : (size_t)off;
 
 	if (f->post) {
@@ -242,22 +271,15 @@ void ops_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, off
 		file_truncate(f, at + size);
 	memcpy(f->text.p + at, buf, size);
 	f->written = true;
-	fuse_reply_write(req, size);
-}
-
-/* The new text of a setting, or what a post holds, goes to the broker. */
-static int give_on(struct file *f)
-{
-	int rc;
-
-	if (f->post)
-		return post_sync(f->post);
-	if (!f->written)
-		return 0;
-	f->written = false;
-	rc = f->node->kind->write(f->node, bytes_view(&f->text));
-	node_drop_text(f->node);
-	return rc;
+	if (f->text.p[f->text.n - 1] != '\n') {
+		fuse_reply_write(req, size);
+		return;
+	}
+	/* Whole lines are given on at once: a shell's echo looks at what write says, not at close. */
+	r = ops_req(req, ino, f, NULL, run_write);
+	if (r)
+		r->size = size;
+	ops_start(r);
 }
 
 static void run_flush(struct req *r)

@@ -16,7 +16,8 @@
 #include <string.h>
 #include <sys/queue.h>
 
-enum { FLIGHT_BYTES = 8 * 1024 * 1024, FLIGHT_MESSAGES = 4096, WAITERS = 16, RESULTS = 64, JSON_LINE_MAX = 8 * 1024 * 1024 };
+/* A write of less than SMALL bytes of lines waits for its answers: a shell's echo looks at what write says, not at close. */
+enum { SMALL = 4096, FLIGHT_BYTES = 8 * 1024 * 1024, FLIGHT_MESSAGES = 4096, WAITERS = 16, RESULTS = 64, JSON_LINE_MAX = 8 * 1024 * 1024 };
 
 struct post {
 	LIST_ENTRY(post) entry;
@@ -35,6 +36,7 @@ struct post {
 	size_t nwaiters;
 	fuse_req_t writer;              /* a write that waits for room */
 	size_t writer_size;
+	bool writer_small;
 };
 static LIST_HEAD(, post) posts = LIST_HEAD_INITIALIZER(posts);
 
@@ -139,10 +141,14 @@ static bool room(const struct post *p) { return p->open_bytes < FLIGHT_BYTES && 
 
 static void go_on(struct post *p)
 {
-	if (p->writer && room(p)) {
+	if (p->writer && (p->writer_small ? !p->open : room(p))) {
 		fuse_req_t req = p->writer;
 		p->writer = NULL;
-		fuse_reply_write(req, p->writer_size);
+		if (p->writer_small && p->rc)
+			fuse_reply_err(req, -p->rc);
+		else
+			fuse_reply_write(req, p->writer_size);
+		p->rc = p->writer_small ? 0 : p->rc;
 	}
 	/* The last of them may close it. */
 	p->busy = true;
@@ -288,6 +294,7 @@ static void on_interrupt(fuse_req_t req, void *arg)
 
 void post_write(struct post *p, fuse_req_t req, const char *buf, size_t size)
 {
+	bool small = p->mode != POST_SEND && size < SMALL;
 	int rc = p->rc;
 
 	/* A failure of what was written before is told once, and what comes with the telling is not sent. */
@@ -302,11 +309,16 @@ void post_write(struct post *p, fuse_req_t req, const char *buf, size_t size)
 		gather_lines(p, buf, size);
 	if (p->mode == POST_SEND && p->too_big) {
 		fuse_reply_err(req, EMSGSIZE);
-	} else if (room(p) || p->writer) {
+	} else if (small && !p->open && p->rc) {
+		rc = p->rc;
+		p->rc = 0;
+		fuse_reply_err(req, -rc);
+	} else if (p->writer || (small ? !p->open : room(p))) {
 		fuse_reply_write(req, size);
 	} else {
 		p->writer = req;
 		p->writer_size = size;
+		p->writer_small = small;
 		fuse_req_interrupt_func(req, on_interrupt, p);
 	}
 }

@@ -1,0 +1,51 @@
+# mqfs.bash: mounts for the tests of mqfs.  load helpers; load mqfs; then mqfs_setup and mqfs_teardown around mq_setup, mq_teardown.
+
+# Where FUSE cannot be used nothing can be mounted; a file system of all tests that skip is told once.
+mqfs_usable() {
+	[ -r /dev/fuse ] && [ -w /dev/fuse ] && { [ "$(id -u)" = 0 ] || command -v fusermount3 >/dev/null; }
+}
+
+mqfs_setup() {
+	mqfs_usable || skip "FUSE is not usable here"
+	mq_setup
+	M=$PWD/m
+	mkdir "$M"
+	fs_pid=
+}
+
+mqfs_teardown() {
+	unmount
+	umount -l "$M" 2>/dev/null || fusermount3 -u -z -q "$M" 2>/dev/null || :
+	mq_teardown
+}
+
+# mount_mqfs [OPTION...]: at $M, of $NAMESRV_ADDR unless -n says otherwise; sets fs_pid
+mount_mqfs() {
+	mkfifo fs.ready
+	mqfs "$@" --ready-fd 9 "$M" 9>fs.ready 2>>fs.log 3>&- </dev/null >/dev/null &
+	fs_pid=$!
+	pids+=("$fs_pid")
+	read -r -t 60 _ <fs.ready || { cat fs.log; return 1; }
+	rm fs.ready
+}
+
+unmount() { # ends the mount; its status in $status
+	[ -n "$fs_pid" ] || return 0
+	kill -TERM "$fs_pid" 2>/dev/null || :
+	ended "$fs_pid"
+	fs_pid=
+}
+
+# A command that must end within N seconds; its status, 124 if it did not.
+within() { # within SECONDS COMMAND...
+	timeout -k 1 "$@"
+}
+
+bodies() { # bodies TOPIC: all of them, sorted, through the mount
+	cat "$M"/topics/"$1"/queues/*/messages/* 2>/dev/null | sort
+}
+
+# Bodies with a newline behind each, in order of the queues.
+total() { # total TOPIC: messages
+	awk -F'\t' '{ n += $3 - $2 } END { print n + 0 }' "$M/topics/$1/stats"
+}
