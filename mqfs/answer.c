@@ -26,7 +26,7 @@ void question_bool(struct question *q, const char *name, bool value)
 	question_str(q, name, value ? "true" : "false");
 }
 
-/* ---- Asking ------------------------------------------------------------------------------------------------------------- */
+/* ---- Asking ------------------------------------------------------------------------------------------------------ */
 
 struct asking {
 	struct task *task;
@@ -144,7 +144,7 @@ int answer_rc(const struct answer *a, const char *what, const int *fine)
 	return rc == -ENOENT ? rc : fail(rc, "%s: refused (code %d): %s", what, a->code, a->remark);
 }
 
-/* ---- JSON --------------------------------------------------------------------------------------------------------------- */
+/* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
 json_t *answer_json(const struct answer *a)
 {

@@ -31,7 +31,7 @@ static struct {
 	unsigned changes;
 } c;
 
-/* ---- Life --------------------------------------------------------------------------------------------------------------- */
+/* ---- Life -------------------------------------------------------------------------------------------------------- */
 
 static void on_log(void *arg, int level, const char *line)
 {
@@ -92,7 +92,7 @@ void cluster_changed(void)
 
 int64_t cluster_age_ms(void) { return c.brokers_ms ? task_now_ms() - c.brokers_ms : -1; }
 
-/* ---- Brokers ------------------------------------------------------------------------------------------------------------ */
+/* ---- Brokers ----------------------------------------------------------------------------------------------------- */
 
 static char *copy(const char *s)
 {
@@ -208,7 +208,7 @@ void cluster_masters_free(char **addrs, size_t n)
 	free(addrs);
 }
 
-/* ---- Topics ------------------------------------------------------------------------------------------------------------- */
+/* ---- Topics ------------------------------------------------------------------------------------------------------ */
 
 static int refresh_topics(void)
 {
@@ -250,7 +250,7 @@ int cluster_topics(struct names *out)
 	return rc;
 }
 
-/* ---- Routes ------------------------------------------------------------------------------------------------------------- */
+/* ---- Routes ------------------------------------------------------------------------------------------------------ */
 
 static void keep_route(const char *topic, const char *text)
 {
@@ -293,6 +293,14 @@ static void on_route(void *arg, int rc, const struct mq_error *err, struct mq_st
 		task_wake(w->task);
 }
 
+/* That no broker serves a topic says little when there is no broker at all. */
+static int nobody_is_there(void)
+{
+	const struct cluster_brokers *b;
+
+	return cluster_brokers(&b) == 0 && b->n == 0 ? -EHOSTDOWN : -ENOENT;
+}
+
 int cluster_route_text(const char *topic, char **out)
 {
 	struct route_wait w = { .task = task_self() };
@@ -317,7 +325,7 @@ int cluster_route_text(const char *topic, char **out)
 		if (w.rc == 0 && changes == c.changes)
 			keep_route(topic, w.text);
 		*out = w.text;
-		return w.rc;
+		return w.rc ? nobody_is_there() : 0;
 	}
 	/* The name servers are away: what was known of it is still likely. */
 	HASH_FIND_STR(c.routes, topic, r);

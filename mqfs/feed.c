@@ -37,7 +37,7 @@ struct feed {
 };
 static TAILQ_HEAD(, feed) feeds = TAILQ_HEAD_INITIALIZER(feeds);
 
-/* ---- Open and close ------------------------------------------------------------------------------------------------------ */
+/* ---- Open and close ---------------------------------------------------------------------------------------------- */
 
 static void unref(struct feed *f)
 {
@@ -93,7 +93,7 @@ void feed_close_all(void)
 		held_close(&f->held);
 }
 
-/* ---- Bytes ---------------------------------------------------------------------------------------------------------------- */
+/* ---- Bytes ------------------------------------------------------------------------------------------------------- */
 
 static void pause_source(struct feed *f, bool on)
 {
@@ -143,7 +143,8 @@ void feed_push(struct feed *f, struct mq_str body)
 	struct timespec t;
 
 	bytes_add(&f->buf, body.p, body.n);
-	bytes_byte(&f->buf, '\n');
+	if (!body.n || body.p[body.n - 1] != '\n')
+		bytes_byte(&f->buf, '\n');
 	f->trouble = 0;
 	if (f->buf.n - f->at > HIGH)
 		pause_source(f, true);
@@ -165,7 +166,7 @@ void feed_trouble(struct feed *f, int rc, bool fatal)
 	}
 }
 
-/* ---- From the kernel ------------------------------------------------------------------------------------------------------ */
+/* ---- From the kernel --------------------------------------------------------------------------------------------- */
 
 /* Bytes that were read already; KEEP of them are here. */
 static void give_again(struct feed *f, fuse_req_t req, size_t size, off_t off)
@@ -231,7 +232,7 @@ int64_t feed_node_size(const struct node *n, int64_t *ms)
 	return size;
 }
 
-/* ---- Is anybody there? ---------------------------------------------------------------------------------------------------- */
+/* ---- Is anybody there? ------------------------------------------------------------------------------------------- */
 
 /* A broker that is silent looks like a queue without messages.  Whoever waits has it asked something now and then. */
 static void probe(void *arg)

@@ -1,4 +1,4 @@
-/* feed.h: an open stream: bodies, each with a newline behind it, from where it was opened, to whoever reads.
+/* feed.h: an open stream: bodies, a newline behind each that does not end with one, from where it was opened on.
  *
  * A read takes what is there, and waits if nothing is.  Not all readers know streams: who asks for the end of the file (lseek to the
  * end, as tail(1) does) takes it for a log that grows, and gets an end of file instead of waiting; who reads some bytes back

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -91,12 +92,13 @@ static int unmount(const char *dir)
 
 int mount_prepare(const char *dir, struct mq_error *err)
 {
+	struct statfs fs;
 	struct stat st;
 	bool fuse = false;
 	int64_t id;
 
-	/* Several may lie on top of each other. */
-	for (int i = 0; stat(dir, &st) < 0; i++) {
+	/* The kernel may remember what a dead mount said of its directory, but not what statfs asks.  Several may lie on each other. */
+	for (int i = 0; statfs(dir, &fs) < 0 || stat(dir, &st) < 0; i++) {
 		if (errno != ENOTCONN)
 			return set(err, -errno, dir, strerror(errno));
 		if (i == 16 || unmount(dir) < 0)

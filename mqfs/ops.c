@@ -25,7 +25,7 @@ static struct timespec born;
 
 void ops_init(void) { clock_gettime(CLOCK_REALTIME, &born); }
 
-/* ---- Life of a request ------------------------------------------------------------------------------------------------------------ */
+/* ---- Life of a request ------------------------------------------------------------------------------------------- */
 
 struct req *ops_req(fuse_req_t fuse, fuse_ino_t ino, struct file *file, const char *name, void (*run)(struct req *r))
 {
@@ -119,7 +119,7 @@ void ops_end_all(void)
 
 size_t ops_running(void) { return nreqs; }
 
-/* ---- Attributes --------------------------------------------------------------------------------------------------------------------- */
+/* ---- Attributes -------------------------------------------------------------------------------------------------- */
 
 void ops_stat(const struct node *n, int64_t size, int64_t ms, struct stat *st)
 {
@@ -226,7 +226,7 @@ static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to
 		ops_start(ops_req(req, ino, NULL, NULL, run_getattr));
 }
 
-/* ---- Names --------------------------------------------------------------------------------------------------------------------------- */
+/* ---- Names ------------------------------------------------------------------------------------------------------- */
 
 static void reply_entry(struct req *r, struct node *n)
 {
@@ -300,7 +300,7 @@ static void run_readlink(struct req *r)
 
 static void op_readlink(fuse_req_t req, fuse_ino_t ino) { ops_start(ops_req(req, ino, NULL, NULL, run_readlink)); }
 
-/* ---- Directories: a listing is what was there at opendir -------------------------------------------------------------------------------- */
+/* ---- Directories: a listing is what was there at opendir --------------------------------------------------------- */
 
 struct listing {
 	TAILQ_ENTRY(listing) entry;
@@ -378,7 +378,7 @@ void ops_free_all(void)
 		free_listing(TAILQ_FIRST(&listings));
 }
 
-/* ---- Making and removing ----------------------------------------------------------------------------------------------------------------- */
+/* ---- Making and removing ----------------------------------------------------------------------------------------- */
 
 /* The kind that can be made here, or NULL with why not. */
 static const struct kind *may_make(struct req *r, int *rc)

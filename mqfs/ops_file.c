@@ -67,7 +67,7 @@ static void close_streams(struct file *f)
 
 int64_t file_stream_size(struct file *f) { return f->feed ? feed_size(f->feed, true) : f->taker || f->post ? 0 : -1; }
 
-/* ---- Open ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- Open -------------------------------------------------------------------------------------------------------- */
 
 static int open_tail(struct file *f)
 {
@@ -150,7 +150,6 @@ static void run_open(struct req *r)
 	/* A message is as it is: the kernel may keep it.  Of all else each read comes to us. */
 	fi.direct_io = !f->message;
 	fi.keep_cache = f->message != NULL;
-	fi.nonseekable = f->taker != NULL;
 	fuse = r->fuse;
 	r->fuse = rc == 0 ? NULL : fuse;
 	if (rc == 0 && fuse && fuse_reply_open(fuse, &fi) == 0)
@@ -170,7 +169,7 @@ void ops_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 }
 
 
-/* ---- Read and poll --------------------------------------------------------------------------------------------------------------------- */
+/* ---- Read and poll ----------------------------------------------------------------------------------------------- */
 
 void ops_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
 {
@@ -181,7 +180,7 @@ void ops_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fus
 	if (f->feed) {
 		feed_read(f->feed, req, size, off, nonblock);
 	} else if (f->taker) {
-		share_read(f->taker, req, size, nonblock);
+		share_read(f->taker, req, size, off, nonblock);
 	} else if (off < 0 || (uint64_t)off >= all.n) {
 		fuse_reply_buf(req, NULL, 0);
 	} else {
@@ -207,7 +206,7 @@ void ops_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct 
 	fuse_reply_poll(req, POLLIN | POLLOUT | POLLRDNORM | POLLWRNORM);
 }
 
-/* ---- Write ------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- Write ------------------------------------------------------------------------------------------------------- */
 
 int file_truncate(struct file *f, size_t size)
 {
@@ -315,7 +314,7 @@ void ops_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_in
 	ops_start(ops_req(req, ino, file_of(fi), NULL, run_fsync));
 }
 
-/* ---- The end ------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- The end ----------------------------------------------------------------------------------------------------- */
 
 /* A text that no close of the one who opened it gave on: nobody is left who could hear of a failure but the log. */
 static void run_release(struct req *r)

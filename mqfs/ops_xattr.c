@@ -13,7 +13,7 @@
 
 #define PREFIX "user.mq."
 
-/* ---- What a node has: cb for each ------------------------------------------------------------------------------------------------------- */
+/* ---- What a node has: cb for each -------------------------------------------------------------------------------- */
 
 typedef void each_cb(void *arg, const char *name, struct mq_str value);
 
@@ -92,7 +92,7 @@ static int each(struct node *n, pid_t pid, each_cb *cb, void *arg)
 	return 0;
 }
 
-/* ---- Get and list ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- Get and list ------------------------------------------------------------------------------------------------ */
 
 struct wanted {
 	const char *name;
@@ -180,7 +180,7 @@ void ops_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
 	ops_start(r);
 }
 
-/* ---- Set ------------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- Set --------------------------------------------------------------------------------------------------------- */
 
 void ops_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const char *value, size_t size, int flags)
 {

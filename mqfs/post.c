@@ -43,7 +43,7 @@ static LIST_HEAD(, post) posts = LIST_HEAD_INITIALIZER(posts);
 static struct post_result results[RESULTS];
 static size_t next_result;
 
-/* ---- Life --------------------------------------------------------------------------------------------------------------------- */
+/* ---- Life -------------------------------------------------------------------------------------------------------- */
 
 struct post *post_open(enum post_mode mode, const char *topic, uint64_t ino, pid_t pid)
 {
@@ -89,7 +89,7 @@ struct post *post_of(uint64_t ino, pid_t pid)
 	return n == 1 ? only : NULL;
 }
 
-/* ---- Results ------------------------------------------------------------------------------------------------------------------- */
+/* ---- Results ----------------------------------------------------------------------------------------------------- */
 
 const struct post_result *post_result(uint64_t ino, pid_t pid)
 {
@@ -130,7 +130,7 @@ static void failed(struct post *p, int rc, const char *text)
 		p->rc = rc;
 }
 
-/* ---- Sending -------------------------------------------------------------------------------------------------------------------- */
+/* ---- Sending ----------------------------------------------------------------------------------------------------- */
 
 struct sending {
 	struct post *p;
@@ -172,7 +172,9 @@ static void on_sent(void *arg, const struct mqclient_sent *s)
 		snprintf(r->queue, sizeof(r->queue), "%s:%d", s->queue.broker ? s->queue.broker : "", s->queue.id);
 		snprintf(r->offset, sizeof(r->offset), "%lld", (long long)s->queue_off);
 	} else {
-		failed(p, fail_error(p->topic, &s->err), s->err.text);
+		/* The topic was there when the file was opened: those who served it are away. */
+		int rc = fail_error(p->topic, &s->err);
+		failed(p, s->rc == MQ_ENOROUTE ? -EHOSTDOWN : rc, s->err.text);
 	}
 	go_on(p);
 }
@@ -279,7 +281,7 @@ static void gather_lines(struct post *p, const char *buf, size_t size)
 	}
 }
 
-/* ---- From the kernel ------------------------------------------------------------------------------------------------------------ */
+/* ---- From the kernel --------------------------------------------------------------------------------------------- */
 
 static void on_interrupt(fuse_req_t req, void *arg)
 {

@@ -112,8 +112,8 @@ int session_open(uv_loop_t *loop, void (*ready)(void), void (*gone)(void), struc
 	/* The kernel compares owner and mode, for everybody. */
 	bytes_str(&opts, "default_permissions,subtype=mqfs,fsname=");
 	add_escaped(&opts, options.addr);
-	bytes_printf(&opts, "%s%s%s%s", options.read_only ? ",ro" : "", options.allow_other ? ",allow_other" : "", options.kernel[0] ? "," : "",
-	             options.kernel);
+	bytes_printf(&opts, "%s%s%s%s", options.read_only ? ",ro" : "", options.allow_other ? ",allow_other" : "",
+	             options.kernel[0] ? "," : "", options.kernel);
 	bytes_byte(&opts, '\0');
 	fuse_opt_add_arg(&args, "mqfs");
 	fuse_opt_add_arg(&args, "-o");

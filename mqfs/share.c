@@ -27,7 +27,7 @@ struct record {
 	int64_t off;
 	char topic[256];
 	size_t n;
-	char bytes[];                   /* body and newline */
+	char bytes[];                   /* body, and a newline if it does not end with one */
 };
 TAILQ_HEAD(records, record);
 
@@ -51,12 +51,13 @@ struct taker {
 	struct share *s;
 	struct record *cur;
 	size_t at;                      /* of cur was read */
+	int64_t start;                  /* file offset of its first byte */
 	struct held_list held;
 	bool killed;                    /* one who had it open was killed since cur was taken */
 	bool clean;                     /* the last one that closed it closed it cleanly */
 };
 
-/* ---- Records -------------------------------------------------------------------------------------------------------------- */
+/* ---- Records ----------------------------------------------------------------------------------------------------- */
 
 static void acknowledge(struct share *s, struct record *r)
 {
@@ -112,10 +113,11 @@ static void on_message(void *arg, const struct mq_message *m, struct mq_str body
 	r->q = *q;
 	r->off = m->queue_off;
 	snprintf(r->topic, sizeof(r->topic), MQ_STR_FMT, MQ_STR_ARG(m->topic));
-	r->n = body.n + 1;
+	r->n = body.n;
 	if (body.n)
 		memcpy(r->bytes, body.p, body.n);
-	r->bytes[body.n] = '\n';
+	if (!body.n || body.p[body.n - 1] != '\n')
+		r->bytes[r->n++] = '\n';
 	s->trouble = 0;
 	TAILQ_INSERT_TAIL(&s->ready, r, entry);
 	serve(s);
@@ -155,7 +157,7 @@ static void on_trouble(void *arg, const struct mq_error *err, bool fatal)
 		}
 }
 
-/* ---- The life of a membership --------------------------------------------------------------------------------------------- */
+/* ---- The life of a membership ------------------------------------------------------------------------------------ */
 
 static void maybe_free(struct share *s)
 {
@@ -288,18 +290,33 @@ void share_close_all(void)
 			held_close(&t->held);
 }
 
-/* ---- From the kernel ------------------------------------------------------------------------------------------------------ */
+/* ---- From the kernel --------------------------------------------------------------------------------------------- */
 
-void share_read(struct taker *t, fuse_req_t req, size_t size, bool nonblock)
+/* A shell reads a block and seeks back to the end of the line that it wanted: the record at hand can be read again. */
+static bool seek(struct taker *t, off_t off)
+{
+	if (off < t->start || off > t->start + (int64_t)(t->cur ? t->cur->n : 0))
+		return false;
+	if (t->cur)
+		t->at = (size_t)(off - t->start);
+	return true;
+}
+
+void share_read(struct taker *t, fuse_req_t req, size_t size, off_t off, bool nonblock)
 {
 	struct share *s = t->s;
 
+	if (!seek(t, off)) {
+		fuse_reply_err(req, ESPIPE);
+		return;
+	}
 	if (t->cur && t->at < t->cur->n) {
 		give(t, req, size);
 		return;
 	}
 	/* Who asks for the next is done with this one. */
 	if (t->cur) {
+		t->start += (int64_t)t->cur->n;
 		acknowledge(s, t->cur);
 		t->cur = NULL;
 	}
@@ -324,7 +341,7 @@ void share_poll(struct taker *t, fuse_req_t req, struct fuse_pollhandle *ph)
 	fuse_reply_poll(req, events);
 }
 
-/* ---- The clock ------------------------------------------------------------------------------------------------------------ */
+/* ---- The clock --------------------------------------------------------------------------------------------------- */
 
 static void probe(void *arg)
 {

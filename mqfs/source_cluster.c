@@ -14,7 +14,7 @@
 
 enum { PULL_AHEAD = 256, PULL_SUBSCRIPTION = 4 };
 
-/* ---- Queues ------------------------------------------------------------------------------------------------------------- */
+/* ---- Queues ------------------------------------------------------------------------------------------------------ */
 
 /* The key of an offset table: a queue, as JSON text. */
 static bool queue_of_key(const char *key, struct queue_name *q)
@@ -121,7 +121,7 @@ static int at_time(const char *topic, const struct queue_name *q, int64_t ms, in
 	return ask_offset(29, topic, q, ms, off);
 }
 
-/* ---- Messages ----------------------------------------------------------------------------------------------------------- */
+/* ---- Messages ---------------------------------------------------------------------------------------------------- */
 
 /* The last place that was asked for: who goes through a queue one by one gets many at once. */
 static struct {
@@ -300,7 +300,7 @@ static int by_id(const char *id, struct message **out)
 	return by_offset_id(id, out);
 }
 
-/* ---- Streams ------------------------------------------------------------------------------------------------------------ */
+/* ---- Streams ----------------------------------------------------------------------------------------------------- */
 
 struct stream {
 	struct mqclient_consumer *k;
@@ -341,7 +341,8 @@ static int stream_open(struct stream **out, struct feed *f, const struct stream_
 {
 	static const struct mqclient_consume_ops ops = { .message = on_message, .start_at = on_start, .trouble = on_trouble };
 	struct mq_str topic = { want->topic, strlen(want->topic) };
-	struct mqclient_consume_opt opt = { .topics = &topic, .ntopics = 1, .start = want->start, .start_value = want->value, .batch = 1024 };
+	struct mqclient_consume_opt opt = { .topics = &topic, .ntopics = 1, .start = want->start,
+	                                    .start_value = want->value, .batch = 1024 };
 	struct stream *s = calloc(1, sizeof(*s));
 	struct mq_error err;
 

@@ -49,7 +49,7 @@ static struct mqstore_queue *queue_of(const char *topic, const struct queue_name
 	return mqstore_queue(st.s, (struct mq_str){ topic, strlen(topic) }, q->id, false);
 }
 
-/* ---- Topics and queues ------------------------------------------------------------------------------------------------------------ */
+/* ---- Topics and queues ------------------------------------------------------------------------------------------- */
 
 static int add_topic(void *arg, struct mqstore_queue *q)
 {
@@ -78,7 +78,8 @@ static int add_queue(void *arg, struct mqstore_queue *q)
 {
 	struct want *w = arg;
 	struct mq_str topic = mqstore_queue_topic(q);
-	struct queue_state s = { .q = { SOURCE_STORE_BROKER, mqstore_queue_id(q) }, .min = mqstore_queue_min(q), .max = mqstore_queue_max(q) };
+	struct queue_state s = { .q = { SOURCE_STORE_BROKER, mqstore_queue_id(q) }, .min = mqstore_queue_min(q),
+	                         .max = mqstore_queue_max(q) };
 
 	if (strlen(w->topic) != topic.n || memcmp(w->topic, topic.p, topic.n) != 0)
 		return 0;
@@ -134,7 +135,7 @@ static int range(const char *topic, const struct queue_name *qn, int64_t *min, i
 	return 0;
 }
 
-/* ---- Messages ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- Messages ---------------------------------------------------------------------------------------------------- */
 
 static int message(const char *topic, const struct queue_name *qn, int64_t off, struct message **out)
 {
@@ -207,7 +208,7 @@ static int by_id(const char *id, struct message **out)
 	return *out ? 0 : -ENOENT;
 }
 
-/* ---- Streams: messages of all queues in the order in which they were stored ---------------------------------------------------------- */
+/* ---- Streams: messages of all queues in the order in which they were stored -------------------------------------- */
 
 struct place {
 	int32_t id;

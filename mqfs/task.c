@@ -49,7 +49,7 @@ int64_t task_left_ms(void)
 	return left > 1 ? left : 1;
 }
 
-/* ---- Going from stack to stack: the sanitizer has to be told ------------------------------------------------------------ */
+/* ---- Going from stack to stack: the sanitizer has to be told ----------------------------------------------------- */
 
 static void before_switch(void **fake, const void *bottom, size_t size)
 {
@@ -148,7 +148,7 @@ void task_start(void (*fn)(void *arg), void *arg, int64_t deadline_ms)
 	task_wake(t);
 }
 
-/* ---- Sleeping ----------------------------------------------------------------------------------------------------------- */
+/* ---- Sleeping ---------------------------------------------------------------------------------------------------- */
 
 static uv_loop_t *loop;
 

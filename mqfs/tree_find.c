@@ -10,7 +10,7 @@
 
 enum { KEY_MAX = 1024 };
 
-/* ---- by-key/KEY/BROKER:ID:OFFSET --------------------------------------------------------------------------------------------------- */
+/* ---- by-key/KEY/BROKER:ID:OFFSET --------------------------------------------------------------------------------- */
 
 /* Messages with the key that the directory is named after; cb for each. */
 static int each(struct node *dir, const char *key, struct names *out)
@@ -74,7 +74,7 @@ int find_key_link(struct node *n, struct bytes *out)
 	return 0;
 }
 
-/* ---- by-time/TIME/BROKER:ID -------------------------------------------------------------------------------------------------------- */
+/* ---- by-time/TIME/BROKER:ID -------------------------------------------------------------------------------------- */
 
 int find_time(struct node *dir, const char *name)
 {
@@ -142,7 +142,7 @@ int find_time_link(struct node *n, struct bytes *out)
 	return rc;
 }
 
-/* ---- by-id/ID ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- by-id/ID ---------------------------------------------------------------------------------------------------- */
 
 /* A unique id tells nothing of where its message is: each topic is asked. */
 static int by_unique_id(const char *id, struct message **out)

@@ -48,7 +48,7 @@ static int ask_masters(const struct question *q, const char *what, const int *fi
 	return good ? 0 : rc ? rc : -ENOENT;
 }
 
-/* ---- Which there are ------------------------------------------------------------------------------------------------------------ */
+/* ---- Which there are --------------------------------------------------------------------------------------------- */
 
 /* What servers and tools use: peer, MixAll. */
 static bool is_system(const char *g)
@@ -115,7 +115,7 @@ int group_find(struct node *dir, const char *name)
 	return rc;
 }
 
-/* ---- Settings --------------------------------------------------------------------------------------------------------------------- */
+/* ---- Settings ---------------------------------------------------------------------------------------------------- */
 
 int group_config(struct node *n, struct bytes *out)
 {
@@ -188,7 +188,7 @@ int group_remove(struct node *dir, const char *group)
 	return ask_masters(&q, group, NULL, NULL, NULL);
 }
 
-/* ---- Members and progress ------------------------------------------------------------------------------------------------------- */
+/* ---- Members and progress ---------------------------------------------------------------------------------------- */
 
 static void take_clients(void *arg, const json_t *o)
 {
@@ -196,7 +196,8 @@ static void take_clients(void *arg, const json_t *o)
 	size_t i;
 
 	json_array_foreach(json_object_get(o, "connectionSet"), i, c)
-		names_printf(arg, "%s\t%s\t%s", member_text(c, "clientId", ""), member_text(c, "clientAddr", ""), member_text(c, "language", ""));
+		names_printf(arg, "%s\t%s\t%s", member_text(c, "clientId", ""), member_text(c, "clientAddr", ""),
+		             member_text(c, "language", ""));
 }
 
 int group_clients(struct node *n, struct bytes *out)
@@ -252,7 +253,7 @@ int group_lag(struct node *n, struct bytes *out)
 	return rc;
 }
 
-/* ---- Offsets --------------------------------------------------------------------------------------------------------------------- */
+/* ---- Offsets ----------------------------------------------------------------------------------------------------- */
 
 /* Topics in which the group stands somewhere; not its own retry topic. */
 int group_offset_topics(struct node *dir, struct names *out)
@@ -362,7 +363,7 @@ int group_set_offset(struct node *n, struct mq_str text)
 	return rc;
 }
 
-/* ---- recv and dlq ---------------------------------------------------------------------------------------------------------------- */
+/* ---- recv and dlq ------------------------------------------------------------------------------------------------ */
 
 int group_find_recv(struct node *dir, const char *name) { return source->has_topic(name); }
 

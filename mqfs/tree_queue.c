@@ -62,7 +62,7 @@ int queue_tail(struct node *n, struct bytes *out)
 	return 0;
 }
 
-/* ---- from@WHERE ------------------------------------------------------------------------------------------------------------------ */
+/* ---- from@WHERE -------------------------------------------------------------------------------------------------- */
 
 int tree_from(struct node *n, struct stream_want *want, struct queue_name *q)
 {
@@ -95,7 +95,7 @@ int queue_find_from(struct node *dir, const char *name)
 	return tree_offset(name, &v) || (name[0] == '-' && tree_offset(name + 1, &v)) || when_parse(name, &v) ? 0 : -ENOENT;
 }
 
-/* ---- Messages --------------------------------------------------------------------------------------------------------------------- */
+/* ---- Messages ---------------------------------------------------------------------------------------------------- */
 
 static int list(struct node *dir, struct names *out, const char *suffix)
 {

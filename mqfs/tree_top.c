@@ -25,7 +25,7 @@ static const char readme[] =
 	"  groups/G/lag, clients           how far behind; who is there\n"
 	"  dlq/G, delayed/, transactions/  what was given up; what waits\n"
 	"\n"
-	"To look changes nothing and never waits for a message; only tail, from@... and recv/T do, and only when they are opened by name.\n";
+	"To look changes nothing and never waits for a message; only tail, from@... and recv/T do, when they are opened by name.\n";
 
 int top_readme(struct node *n, struct bytes *out)
 {

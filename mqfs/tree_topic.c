@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Which there are ------------------------------------------------------------------------------------------------------------ */
+/* ---- Which there are --------------------------------------------------------------------------------------------- */
 
 /* What servers keep for themselves: peer, TopicValidator and NamespaceUtil. */
 static bool is_system(const char *t)
@@ -58,7 +58,7 @@ int topic_names(struct node *dir, struct names *out)
 
 int topic_find(struct node *dir, const char *name) { return source->has_topic(name); }
 
-/* ---- Settings --------------------------------------------------------------------------------------------------------------------- */
+/* ---- Settings ---------------------------------------------------------------------------------------------------- */
 
 /* The settings at one broker; NULL with *rc. */
 static json_t *config_at(const char *addr, const char *topic, int *rc)
@@ -183,7 +183,7 @@ int topic_set_config(struct node *n, struct mq_str text)
 	return rc;
 }
 
-/* ---- Route and queues ------------------------------------------------------------------------------------------------------------ */
+/* ---- Route and queues -------------------------------------------------------------------------------------------- */
 
 int topic_route(struct node *n, struct bytes *out)
 {
@@ -224,7 +224,7 @@ int topic_tail(struct node *n, struct bytes *out)
 	return 0;
 }
 
-/* ---- Made and deleted ------------------------------------------------------------------------------------------------------------- */
+/* ---- Made and deleted -------------------------------------------------------------------------------------------- */
 
 enum { ROUTE_TRIES = 20 };
 

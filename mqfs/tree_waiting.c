@@ -22,7 +22,7 @@
 
 enum { LEVELS_MAX = 64, TIME_CHARS = 23 };
 
-/* ---- Names ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- Names ------------------------------------------------------------------------------------------------------- */
 
 static void add(struct names *out, int64_t due_ms, const char *where, const struct queue_name *q, int64_t off)
 {
@@ -60,7 +60,7 @@ static int link_to(const char *topic, const struct queue_name *q, int64_t off, s
 	return 0;
 }
 
-/* ---- Delayed ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- Delayed ----------------------------------------------------------------------------------------------------- */
 
 /* "1s 5s 10s 30s 1m ...": ms of each level, from level 1. */
 static size_t levels_of(const char *text, size_t len, int64_t ms[LEVELS_MAX])
@@ -208,7 +208,7 @@ int waiting_delayed_link(struct node *n, struct bytes *out)
 	return parse(n->name, &timer, &q, &off) ? link_to(timer ? TIMER : LEVELS, &q, off, out) : -ENOENT;
 }
 
-/* ---- Transactions ------------------------------------------------------------------------------------------------------------------ */
+/* ---- Transactions ------------------------------------------------------------------------------------------------ */
 
 /* Where the broker's own group stands in a queue of its; `otherwise` if nowhere. */
 static int committed(const char *topic, const struct queue_name *qn, int64_t otherwise, int64_t *off)

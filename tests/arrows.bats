@@ -62,7 +62,7 @@ none() { # none WHAT TEXT: fails and shows the text unless it is empty
 
 @test "the tools use the public headers only" {
 	local f bad=
-	for f in bin/mq-send.c bin/mq-recv.c bin/mq-admin.c bin/cli.c bin/cli.h bin/send bin/recv bin/admin; do
+	for f in bin/mq-send.c bin/mq-recv.c bin/mq-admin.c bin/cli.c bin/cli.h bin/send bin/recv bin/admin mqfs; do
 		[ -e "$f" ] || continue
 		bad="$bad$(grep -rnE --include='*.[ch]' '^[[:space:]]*#[[:space:]]*include[[:space:]]*[<"](\.\./)*(libmqstore/)?(base|codec|store|net|client)/' "$f" || true)"
 	done
@@ -78,17 +78,17 @@ none() { # none WHAT TEXT: fails and shows the text unless it is empty
 	local f bad=
 	while read -r f; do
 		head -c 2 "$f" | grep -q '^/\*' || bad="$bad$f"$'\n'
-	done < <(find libmqstore bin -name '*.[ch]')
+	done < <(find libmqstore bin mqfs -name '*.[ch]')
 	none "files that do not begin with a comment" "$bad"
 }
 
 @test "nothing is left to be done later" {
 	none "left-overs" "$(grep -rnwE --include='*.[ch]' --include='*.bats' --include='*.bash' --include='Makefile.am' \
-		'T[O]DO|F[I]XME|X[X]X' libmqstore bin tests Makefile.am configure.ac || true)"
+		'T[O]DO|F[I]XME|X[X]X' libmqstore bin mqfs tests Makefile.am configure.ac || true)"
 }
 
 @test "no line runs beyond column 140" {
-	none "longer lines" "$(find libmqstore bin -name '*.[ch]' -exec awk '
+	none "longer lines" "$(find libmqstore bin mqfs -name '*.[ch]' -exec awk '
 		{ gsub(/\t/, "        ") }
 		length($0) > 140 { print FILENAME ":" FNR ": " length($0) }' {} +)"
 }

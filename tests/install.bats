@@ -23,13 +23,14 @@ setup() {
 
 @test "the programs are there, start, and have manuals" {
 	local p
-	for p in mq-namesrv mq-broker mq-send mq-recv mq-admin mq-bench; do
+	for p in mq-namesrv mq-broker mq-send mq-recv mq-admin mq-bench mqfs; do
 		run -0 "$prefix/bin/$p" --version
 		assert_output --regexp "^$p "
 		run ls "$prefix"/share/man/man[18]/"$p".[18]
 		assert_success
 	done
 	assert [ -x "$prefix/bin/mq-quickstart" ]
+	assert [ -x "$prefix/sbin/mount.mqfs" ]
 	assert [ -e "$prefix/share/man/man7/mq.7" ]
 }
 

@@ -25,19 +25,19 @@ examples() { # examples PAGE
 
 @test "every program has a page, and its --help goes to stdout with status 0" {
 	local p
-	for p in mq-send mq-recv mq-admin mq-bench mq-broker mq-namesrv; do
+	for p in mq-send mq-recv mq-admin mq-bench mq-broker mq-namesrv mqfs; do
 		ls "$src"/man/$p.[18]
 		run -0 --separate-stderr "$p" --help
 		[ -n "$output" ]
 		assert_equal "$stderr" ""
 		run -0 "$p" --version
-		assert_output --regexp '^mq-[a-z]+ [0-9]+\.[0-9]+'
+		assert_output --regexp '^mq-?[a-z]+ [0-9]+\.[0-9]+'
 	done
 }
 
 @test "each option of --help is in the page" {
 	local p o page bad=
-	for p in mq-send mq-recv mq-admin mq-bench mq-broker mq-namesrv; do
+	for p in mq-send mq-recv mq-admin mq-bench mq-broker mq-namesrv mqfs; do
 		page=$(mandoc -T ascii "$src"/man/$p.[18] | sed "s/.\x08//g")
 		while read -r o; do
 			grep -qE -- "(^|[^a-zA-Z-])$o([^a-zA-Z-]|\$)" <<<"$page" || bad+="$p: $o is not in the manual"$'\n'
@@ -53,8 +53,8 @@ words() {
 
 @test "the usage in --help is the SYNOPSIS of the page" {
 	local p bad=
-	for p in mq-send mq-recv mq-admin mq-bench; do
-		mandoc -T ascii "$src"/man/$p.1 | col -b | sed -n '/^SYNOPSIS/,/^DESCRIPTION/p' | sed '1d;$d' | words >synopsis
+	for p in mq-send mq-recv mq-admin mq-bench mqfs; do
+		mandoc -T ascii "$src"/man/$p.[18] | col -b | sed -n '/^SYNOPSIS/,/^DESCRIPTION/p' | sed '1d;$d' | words >synopsis
 		"$p" --help | sed -n '1,/^$/p' | sed 's/^usage: //; /^[A-Z]/d' | words >usage
 		[ -s synopsis ]
 		cmp -s synopsis usage || bad+="$p: $(cat synopsis usage)"$'\n'

@@ -1,0 +1,189 @@
+#!/usr/bin/env bats
+# mqfs when servers are away, or it itself is: no call hangs, nothing has to be mounted again, and a mount goes away cleanly.
+
+setup() {
+	load helpers
+	load mqfs
+	mqfs_setup
+	start_cluster
+	mq-admin updateTopic -c DefaultCluster -t T -r 1 -w 1
+	echo x | mq-send T
+	mount_mqfs -o timeout=500ms
+	T=$M/topics/T
+	Q=$T/queues/b:0
+}
+
+teardown() {
+	kill -CONT "$broker_pid" "$ns_pid" 2>/dev/null || :
+	mqfs_teardown
+}
+
+# Run CODE with `path` set; prints the name of its errno, or OK; it must not take longer than 5 s.
+errno_of() { # errno_of PATH CODE
+	within 10 python3 -c 'import errno, os, sys, time
+path = sys.argv[1]; start = time.time(); why = "OK"
+try: exec(sys.argv[2])
+except OSError as e: why = errno.errorcode[e.errno]
+took = time.time() - start
+print(why if took < 5 else "%s after %.1f s" % (why, took))' "$@"
+}
+
+read_all='open(path, "rb").read()'
+send='fd = os.open(path, os.O_WRONLY); os.write(fd, b"x"); os.fsync(fd)'
+wait_for='fd = os.open(path, os.O_RDONLY); os.read(fd, 10)'
+
+all_end_with() { # all_end_with ERRNO-REGEX
+	local f
+	for f in "$Q/max" "$T/stats" "$T/config" "$M/brokers/b/0/status" "$M/groups/G/lag"; do
+		run -0 errno_of "$f" "$read_all"
+		assert_output --regexp "^($1|ENOENT)\$"
+	done
+	run -0 errno_of "$T/send" "$send"
+	assert_output --regexp "^($1)\$"
+	run -0 errno_of "$T/lines" "$send"
+	assert_output --regexp "^($1)\$"
+	run -0 errno_of "$T/queues/b:0/messages/0" "$read_all"
+	assert_output --regexp "^($1|OK)\$"
+	run -0 errno_of "$Q" 'os.listdir(path + "/messages")'
+	assert_output --regexp "^($1)\$"
+	run -0 errno_of "$T/tail" "$wait_for"
+	assert_output --regexp "^($1)\$"
+	run -0 errno_of "$Q/from@1" "$wait_for"
+	assert_output --regexp "^($1)\$"
+	within 2 ls "$M" >/dev/null
+	within 2 cat "$M/status" "$M/README" >/dev/null
+}
+
+works_again() {
+	until_true sh -c 'echo again >"$1" && cat "$2" "$3"' - "$T/lines" "$Q/max" "$M/brokers/b/0/status"
+	run -0 cat "$Q/messages/0"
+	assert_output x
+}
+
+@test "a broker that is stopped: every call ends with ETIMEDOUT, and works again when it goes on" {
+	kill -STOP "$broker_pid"
+	all_end_with 'ETIMEDOUT|EHOSTDOWN'
+	kill -CONT "$broker_pid"
+	works_again
+}
+
+@test "a broker that was killed: every call ends with EHOSTDOWN, and works again when there is a new one" {
+	stop_broker KILL
+	all_end_with 'EHOSTDOWN|ETIMEDOUT'
+	start_broker
+	works_again
+}
+
+@test "no name server either: what is known goes on, the rest ends" {
+	kill -STOP "$ns_pid"
+	run -0 errno_of "$M/topics/unknown" 'os.stat(path)'
+	assert_output --regexp '^(ETIMEDOUT|EHOSTDOWN)$'
+	run -0 errno_of "$M/topics" 'os.listdir(path)'
+	assert_output --regexp '^(ETIMEDOUT|EHOSTDOWN)$'
+	kill -CONT "$ns_pid"
+	until_true ls "$M/topics/T"
+}
+
+@test "who waits for a stopped broker dies within a second of kill" {
+	kill -STOP "$broker_pid"
+	for code in "$read_all" "$send" "$wait_for" 'os.stat(path)' 'os.listdir(os.path.dirname(path) + "/queues/b:0/messages")'; do
+		case $code in "$send") f=$T/send ;; "$wait_for") f=$T/tail ;; *) f=$T/stats ;; esac
+		python3 -c 'import os, sys
+path = sys.argv[1]; print("go", flush=True); exec(sys.argv[2])' "$f" "$code" >out 2>/dev/null 3>&- &
+		pids+=($!)
+		until_true grep -q go out
+		sleep 0.2
+		start=$(date +%s%N)
+		kill -9 $!
+		wait $! || :
+		[ $((($(date +%s%N) - start) / 1000000)) -lt 1000 ]
+		: >out
+	done
+}
+
+@test "SIGTERM with files open unmounts at once, and readers are told" {
+	within 20 python3 -c 'import errno, os, sys
+fd = os.open(sys.argv[1], os.O_RDONLY); send = os.open(sys.argv[2], os.O_WRONLY); print("open", flush=True)
+try: n = os.read(fd, 10)
+except OSError as e: assert e.errno in (errno.ENOTCONN, errno.ECONNABORTED), e
+else: assert n == b"", n' "$T/tail" "$T/send" >out 3>&- &
+	pids+=($!)
+	until_true grep -q open out
+	start=$(date +%s%N)
+	kill -TERM "$fs_pid"
+	ended "$fs_pid"
+	assert_equal $status 0
+	[ $((($(date +%s%N) - start) / 1000000)) -lt 5000 ]
+	wait "${pids[-1]}"
+	fs_pid=
+	run ! mountpoint -q "$M"
+	assert_equal "$(ls "$M")" ""
+}
+
+@test "umount -l and fusermount3 -u end it, also when a file is open" {
+	for how in "umount -l" "fusermount3 -u -z"; do
+		sleep 100 <"$T/tail" 3>&- &
+		pids+=($!)
+		$how "$M"
+		start=$(date +%s%N)
+		ended "$fs_pid"
+		assert_equal $status 0
+		[ $((($(date +%s%N) - start) / 1000000)) -lt 5000 ]
+		kill $!
+		wait $! || :
+		mount_mqfs
+	done
+}
+
+@test "kill -9 leaves a dead mount, which a new start replaces; a live one it does not" {
+	exec 5<"$T/tail"
+	kill -9 "$fs_pid"
+	ended "$fs_pid"
+	run -2 ls "$M/topics"
+	assert_output --partial "not connected"
+	mount_mqfs
+	run -0 cat "$Q/messages/0"
+	assert_output x
+	exec 5<&-
+	run -3 mqfs "$M"
+	assert_output --partial "an mqfs that lives is mounted there"
+	run -3 mqfs "$PWD/nowhere"
+	assert_output --partial "No such file"
+	run -2 mqfs -o colour=red "$M"
+	run -2 mqfs
+}
+
+@test "a broker that is cut off by its network: calls end, and work again when it is back" {
+	[ "$(id -u)" = 0 ] && command -v ip >/dev/null && ip netns add "mqfs$$" 2>/dev/null || skip "no network namespaces here"
+	unmount
+	stop_broker
+	veth=mqf$((RANDOM % 10000))
+	ip link add $veth type veth peer name eth0 netns "mqfs$$"
+	ip addr add 10.213.$((veth_net = RANDOM % 250)).1/24 dev $veth
+	ip link set $veth up
+	ip -n "mqfs$$" addr add 10.213.$veth_net.2/24 dev eth0
+	ip -n "mqfs$$" link set eth0 up
+	ip -n "mqfs$$" link set lo up
+	ip netns exec "mqfs$$" mq-namesrv -p listenPort=9876 2>ns2.log 3>&- &
+	pids+=($!)
+	ip netns exec "mqfs$$" mq-broker -n 10.213.$veth_net.2:9876 -p listenPort=10911 -p brokerIP1=10.213.$veth_net.2 -p brokerName=b \
+		-p storePathRootDir="$PWD/store2" -p mappedFileSizeCommitLog=67108864 2>broker2.log 3>&- &
+	pids+=($!)
+	export NAMESRV_ADDR=10.213.$veth_net.2:9876
+	until_true mq-admin updateTopic -c DefaultCluster -t T -r 1 -w 1
+	echo x | mq-send T
+	mount_mqfs -o timeout=500ms
+	cat "$Q/max"
+	ip link set $veth down
+	run -0 errno_of "$Q/max" "$read_all"
+	assert_output --regexp '^(ETIMEDOUT|EHOSTDOWN)$'
+	run -0 errno_of "$T/send" "$send"
+	assert_output --regexp '^(ETIMEDOUT|EHOSTDOWN)$'
+	run -0 errno_of "$T/tail" "$wait_for"
+	assert_output --regexp '^(ETIMEDOUT|EHOSTDOWN)$'
+	ip link set $veth up
+	works_again
+	unmount
+	ip netns del "mqfs$$"
+	ip link del $veth 2>/dev/null || :
+}
