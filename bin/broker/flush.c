@@ -2,6 +2,7 @@
 #include "flush.h"
 #include "broker.h"
 #include "hold.h"
+#include "pop_hold.h"
 #include "settle.h"
 #include <base/clock.h>
 #include <base/log.h>
@@ -68,6 +69,7 @@ static void done(uv_work_t *work, int status)
 	}
 	settle_check(f->b->settle, rc < 0 ? e.text : NULL);
 	hold_run(f->b->hold);
+	pop_hold_run(f->b->pops);
 	if (f->stopped)
 		f->stopped(f->stopped_arg);
 	else

@@ -4,6 +4,7 @@
 #include "group_table.h"
 #include "handle.h"
 #include "hold.h"
+#include "pop_hold.h"
 #include "offset_table.h"
 #include "topic_table.h"
 #include <base/json.h>
@@ -198,10 +199,6 @@ void handle_group_subscription(struct req *q)
 	body_free(&keep);
 }
 
-/* ---- 402 GET_ALL_MESSAGE_REQUEST_MODE: there are none as long as SET_MESSAGE_REQUEST_MODE is not served ---------------- */
-
-void handle_request_modes(struct req *q) { reply_body(q, MQ_STR("{\"messageRequestModeMap\":{}}")); }
-
 /* ---- 314 CLONE_GROUP_OFFSET -------------------------------------------------------------------------------------------- */
 
 struct clone {
@@ -306,4 +303,5 @@ void handle_reset_offset(struct req *q)
 	free(body.queue);
 	reply_buf(q, &out);
 	hold_wake_topic(q->b->hold, t, h->group);
+	pop_hold_wake(q->b->pops, t, h->group);
 }
