@@ -36,7 +36,7 @@ int64_t flush_visible_max(struct broker *b, const struct mqstore_queue *q)
 		int64_t mid = lo + (hi - lo) / 2;
 		struct mqstore_entry e;
 
-		if (mqstore_entry((struct mqstore_queue *)q, mid, &e) == 0 && e.log_off + e.size > flushed)
+		if (mqstore_entry((struct mqstore_queue *)q, mid, &e) == 0 && e.log_off > flushed - e.size)
 			hi = mid;
 		else
 			lo = mid + 1;
