@@ -12,10 +12,39 @@
 #include <base/mem.h>
 #include <base/str.h>
 #include <codec/body_connection.h>
+#include <stdlib.h>
 
 #define LOG_MODULE "admin"
 
 /* ---- Settings: 200, 201, 207, 352, 353 --------------------------------------------------------------------------------- */
+
+struct group_wait {
+	struct broker *b;
+	struct later to;
+};
+
+static void on_saved(void *arg, int rc)
+{
+	struct group_wait *w = arg;
+	struct req q = later_req(w->b, &w->to);
+
+	if (rc < 0)
+		reply(&q, RESP_SYSTEM_ERROR, "it holds, but cannot be kept: write '%s': %s", w->b->groups->file.path, mq_strerror(rc));
+	else
+		reply(&q, RESP_SUCCESS, NULL);
+	later_drop(&w->to);
+	free(w);
+}
+
+/* Success is told when config/subscriptionGroup.json has it. */
+static void reply_when_saved(struct req *q)
+{
+	struct group_wait *w = mem_alloc(sizeof *w);
+
+	w->b = q->b;
+	later_take(&w->to, q);
+	table_file_when_saved(&q->b->groups->file, on_saved, w);
+}
 
 void handle_create_group(struct req *q)
 {
@@ -31,7 +60,7 @@ void handle_create_group(struct req *q)
 	if (rc < 0)
 		reply(q, RESP_SYSTEM_ERROR, "%s", err.text);
 	else
-		reply(q, RESP_SUCCESS, NULL);
+		reply_when_saved(q);
 }
 
 void handle_all_groups(struct req *q)
@@ -53,7 +82,7 @@ void handle_delete_group(struct req *q)
 	group_table_delete(q->b->groups, h->groupName);
 	if (h->cleanOffset)
 		offset_table_drop_group(q->b->offsets, h->groupName);
-	reply(q, RESP_SUCCESS, NULL);
+	reply_when_saved(q);
 }
 
 void handle_group_config(struct req *q)
