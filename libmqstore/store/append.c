@@ -38,6 +38,8 @@ static int may_write(struct mqstore *s, struct mq_error *err)
 		return err_set(err, MQ_EREADONLY, "store '%s' is open for reading only", s->dir);
 	if (s->broken)
 		return err_set(err, MQ_EBROKEN, "%s", s->why);
+	if (s->follower)
+		return err_set(err, MQ_EREADONLY, "store '%s' follows a master: messages go there", s->dir);
 	return err_set(err, MQ_EFULL, "%s", s->why);
 }
 
@@ -172,7 +174,7 @@ int mqstore_append(struct mqstore *s, const struct mqstore_record *r, size_t n, 
 	uint8_t *p = NULL;
 	int rc = 0;
 
-	if (unlikely(s->opt.read_only || s->broken || s->full))
+	if (unlikely(s->opt.read_only || s->broken || s->full || s->follower))
 		return refuse(s, n, may_write(s, err));
 	for (size_t i = 0; i < n; i++) {
 		int64_t size;

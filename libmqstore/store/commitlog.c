@@ -109,6 +109,23 @@ void commitlog_close(struct commitlog *log)
 
 /* ---- Room ------------------------------------------------------------------------------------------------------------ */
 
+static int next_segment(struct commitlog *log, int64_t start, struct segment **next, struct mq_error *err)
+{
+	int rc = segments_add(&log->run, start, next);
+
+	return rc < 0 ? err_sys(err, rc, "make '%s/%020lld'", log->run.dir, (long long)start) : 0;
+}
+
+static void write_in(struct commitlog *log, struct segment *next)
+{
+	/* Where is written, reading ahead would only fill the memory with zeros; behind, readers go on and on. */
+	if (log->tail)
+		segment_expect(log->tail->p, log->tail->size, false);
+	segment_expect(next->p, next->size, true);
+	close_tail(log);
+	log->tail = next;
+}
+
 /* The record does not fit behind log->max: begin the next segment, then end this one with a blank. */
 static int roll(struct commitlog *log, struct mq_error *err)
 {
@@ -120,9 +137,9 @@ static int roll(struct commitlog *log, struct mq_error *err)
 		rc = reserve(log, log->max + BLANK_BYTES, err);
 	if (rc < 0)
 		return rc;
-	rc = segments_add(&log->run, start, &next);
+	rc = next_segment(log, start, &next, err);
 	if (rc < 0)
-		return err_sys(err, rc, "make '%s/%020lld'", log->run.dir, (long long)start);
+		return rc;
 	if (old) {
 		uint8_t *p;
 
@@ -134,12 +151,7 @@ static int roll(struct commitlog *log, struct mq_error *err)
 		commitlog_write_out(log);
 		log->max = log->padded = start;
 	}
-	/* Where is written, reading ahead would only fill the memory with zeros; behind, readers go on and on. */
-	if (old)
-		segment_expect(old->p, old->size, false);
-	segment_expect(next->p, next->size, true);
-	close_tail(log);
-	log->tail = next;
+	write_in(log, next);
 	return 0;
 }
 
@@ -158,6 +170,32 @@ int commitlog_room(struct commitlog *log, int64_t n, struct mq_error *err)
 		return rc;
 	stage_room(log, n);
 	set_room(log);
+	return 0;
+}
+
+int commitlog_claim_raw(struct commitlog *log, int64_t n, uint8_t **p, struct mq_error *err)
+{
+	struct segment *next;
+	int rc = 0;
+
+	if (!log->tail || log->max == log->tail->start + log->tail->size) {
+		commitlog_write_out(log);
+		rc = next_segment(log, log->max - log->max % log->run.size, &next, err);
+		if (rc < 0)
+			return rc;
+		write_in(log, next);
+		log->padded = log->max;
+	}
+	if (log->max + n > log->tail->start + log->tail->size)
+		return err_set(err, MQ_EMISMATCH, "%lld bytes at %lld go beyond the end of a segment of %lld bytes "
+			       "(mappedFileSizeCommitLog)", (long long)n, (long long)log->max, (long long)log->run.size);
+	if (log->max + n > log->tail->start + log->tail->reserved)
+		rc = reserve(log, log->max + n, err);
+	if (rc < 0)
+		return rc;
+	stage_room(log, n);
+	set_room(log);
+	*p = log->stage + log->staged;
 	return 0;
 }
 

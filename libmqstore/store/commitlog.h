@@ -68,6 +68,10 @@ void commitlog_write_out(struct commitlog *log);
 /* Write out, and free everything. */
 void commitlog_close(struct commitlog *log);
 
+/* Room for n bytes as they are at log->max, all in one segment, which they may fill to its last byte; with no segment yet the one that
+ * holds log->max is made.  Returns as commitlog_claim(); MQ_EMISMATCH: they would not end where the segment does. */
+int commitlog_claim_raw(struct commitlog *log, int64_t n, uint8_t **p, struct mq_error *err);
+
 /* Bytes from `off` to the end of its segment or of the log, *n of them (> 0); NULL if there are none or they cannot be mapped. */
 const uint8_t *commitlog_view(struct commitlog *log, int64_t off, int64_t *n);
 

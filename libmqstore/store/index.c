@@ -257,6 +257,7 @@ int index_log(struct index *ix, int64_t min, int64_t max, struct mq_error *err)
 {
 	if (ix->files.read_only)
 		return 0;
+	write_ring(ix);
 	if (ix->done_off >= max) {
 		log_warn("log ends before the index, entries taken back log_end=%lld index_end=%lld", (long long)max,
 			 (long long)ix->done_off);

@@ -54,7 +54,7 @@ int index_open(struct index **ix, const struct index_opt *opt, struct mq_error *
 
 /* The log is recovered and holds [min, max): drop what points at or beyond max.  What lies between the index's end and max is
  * read from `source`, the first few records here, more by index_tend(), puts and queries.  Until that is done index_behind()
- * is >= 0 and puts are dropped. */
+ * is >= 0 and puts are dropped.  Again when the log was cut. */
 int index_log(struct index *ix, int64_t min, int64_t max, struct mq_error *err);
 
 /* Hash of "TOPIC#", to be kept per topic so that no put hashes it again. */

@@ -201,6 +201,23 @@ static int cut_queue(void *arg, struct mqstore_queue *q)
 	return rc;
 }
 
+/* The handle stays good: it is a queue that has never held a message. */
+static int forget_queue(void *arg, struct mqstore_queue *q)
+{
+	int rc = q->topic->batch ? bqueue_cut(q, 0) : cqueue_remove(q);
+
+	if (!q->topic->batch)
+		cqueue_reset(q);
+	return rc;
+}
+
+int recover_cut_queues(struct mqstore *s, int64_t end)
+{
+	struct cut cut = { .end = end, .load = true };
+
+	return end < 0 ? cqueues_each(&s->queues, forget_queue, s) : cqueues_each(&s->queues, cut_queue, &cut);
+}
+
 static int mend_queue(void *arg, struct mqstore_queue *q)
 {
 	struct mqstore *s = arg;

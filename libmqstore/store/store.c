@@ -10,6 +10,7 @@
 #include "flush.h"
 #include "lock.h"
 #include "recover.h"
+#include "replica.h"
 #include "retain.h"
 #include "scan.h"
 
@@ -231,6 +232,7 @@ int mqstore_close(struct mqstore *s, struct mq_error *err)
 
 	assert(!s->job);
 	if (!s->opt.read_only) {
+		replica_tidy(s);
 		rc = s->broken ? err_set(err, MQ_EBROKEN, "%s", s->why) : flush_all(s, err);
 		if (rc == 0 && recover_check_queues(s, INT_MAX) != 0)
 			rc = err_set(err, MQ_ECORRUPT, "a queue in '%s' cannot be loaded", s->queue_dir);
@@ -389,6 +391,8 @@ void mqstore_stat(struct mqstore *s, struct mqstore_stat *st)
 		snprintf(st->why_not_writable, sizeof(st->why_not_writable),
 			 "disk of '%.150s' is full: %lld bytes free of %lld (lower fileReservedTime or set maxStoreBytes)", s->log_dir,
 			 (long long)st->disk_free, (long long)st->disk_total);
+	else if (s->follower)
+		snprintf(st->why_not_writable, sizeof(st->why_not_writable), "it follows a master, which is where messages go");
 	else if (s->opt.read_only)
 		snprintf(st->why_not_writable, sizeof(st->why_not_writable), "'%.200s' is open for reading only", s->dir);
 }

@@ -28,6 +28,9 @@ struct mqstore {
 	bool broken;            /* a flush failed: no more writes */
 	bool full;              /* trim says that the disk is */
 	bool no_space;          /* the file system said so at the last try */
+	bool follower;          /* replica.h: the log grows by a master's bytes alone */
+	int64_t derived;        /* follower: queues and index hold the records below */
+	int64_t stuck;          /* follower: what stands at `derived` is no record; looked at again when the log has grown to this */
 	char why[300];          /* full or broken: what and what to do */
 
 	struct commitlog log;
