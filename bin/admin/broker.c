@@ -236,6 +236,26 @@ static void ha_number(struct show *s, const char *key, const json_t *o, const ch
 	show_i64(s, admin_i64(o, member, 0));
 }
 
+/* Who was turned away, as our broker says. */
+static void ha_refused(struct admin *a, json_t *list)
+{
+	static const struct show_col cols[] = {
+		{ "#RefusedAddr", "addr" }, { "#Times", "times" }, { "#Last", "last" }, { "#Reason", "reason" },
+	};
+	json_t *c;
+	size_t i;
+	if (!json_array_size(list))
+		return;
+	struct show *s = show_rows(a->format, cols, 4);
+	json_array_foreach(list, i, c) {
+		show_cstr(s, admin_text(c, "addr", NULL));
+		show_i64(s, admin_i64(c, "times", 0));
+		show_time(s, admin_i64(c, "lastTimestamp", 0));
+		show_cstr(s, admin_text(c, "reason", NULL));
+	}
+	show_close(s);
+}
+
 static void ha_master(struct admin *a, const char *addr, json_t *o)
 {
 	static const struct show_col cols[] = {
@@ -253,9 +273,7 @@ static void ha_master(struct admin *a, const char *addr, json_t *o)
 	show_i64(s, (int64_t)json_array_size(slaves));
 	ha_number(s, "inSyncSlaves", o, "inSyncSlaveNums");
 	show_close(s);
-	if (!json_array_size(slaves))
-		return;
-	s = show_rows(a->format, cols, 6);
+	s = json_array_size(slaves) ? show_rows(a->format, cols, 6) : NULL;
 	json_array_foreach(slaves, i, c) {
 		show_cstr(s, admin_text(c, "addr", NULL));
 		show_i64(s, admin_i64(c, "slaveAckOffset", 0));
@@ -264,7 +282,9 @@ static void ha_master(struct admin *a, const char *addr, json_t *o)
 		show_bool(s, json_is_true(json_object_get(c, "inSync")));
 		show_i64(s, admin_i64(c, "transferFromWhere", 0));
 	}
-	show_close(s);
+	if (s)
+		show_close(s);
+	ha_refused(a, json_object_get(o, "refused"));
 }
 
 static void ha_slave(struct admin *a, json_t *o)
@@ -272,6 +292,12 @@ static void ha_slave(struct admin *a, json_t *o)
 	struct show *s = show_record(a->format);
 	show_key(s, "masterAddr");
 	show_cstr(s, admin_text(o, "masterAddr", NULL));
+	if (json_object_get(o, "state")) { /* our broker's */
+		show_key(s, "state");
+		show_cstr(s, admin_text(o, "state", NULL));
+		show_key(s, "lastError");
+		show_cstr(s, admin_text(o, "lastError", NULL));
+	}
 	ha_number(s, "commitLogMaxOffset", o, "maxOffset");
 	ha_number(s, "bytesPerSecond", o, "transferredByteInSecond");
 	show_key(s, "lastReadTime");

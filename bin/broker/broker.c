@@ -5,16 +5,13 @@
 #include "filter_table.h"
 #include "flush.h"
 #include "group_table.h"
+#include "ha_master.h"
+#include "ha_replica.h"
 #include "hold.h"
 #include "lock_table.h"
-#include "mode_table.h"
 #include "offset_table.h"
-#include "order_table.h"
-#include "pop_hold.h"
 #include "rates.h"
 #include "register.h"
-#include "revive.h"
-#include "route.h"
 #include "settle.h"
 #include "timer.h"
 #include "topic_table.h"
@@ -59,15 +56,11 @@ static void on_turn(uv_check_t *check)
 		table_file_save(&b->topics->file);
 	table_file_save(&b->groups->file);
 	table_file_save(&b->filters->file);
-	table_file_save(&b->orders->file);
-	table_file_save(&b->modes->file);
 	if (b->names)
 		b->opt.names->topics(b->names);
 	register_turn(b->reg);
-	revive_run(b->revive);
 	flush_turn(b->flush);
 	hold_run(b->hold);
-	pop_hold_run(b->pops);
 }
 
 /* Messages of many requests go to the log's file in one write, before the first of their answers leaves. */
@@ -103,7 +96,6 @@ void broker_conn_closed(struct broker *b, struct conn *c, int why)
 	else if (why == MQ_ETOOBIG)
 		b->metrics.conns_slow_closed++;
 	hold_conn_closed(b->hold, conn_public(c)->user);
-	pop_hold_conn_closed(b->pops, conn_public(c)->user);
 	client_table_closed(b->clients, c);
 	if (b->names)
 		b->opt.names->closed(b->names, c);
@@ -187,6 +179,7 @@ void broker_conf_changed(struct broker *b, int32_t perm_before)
 	log_max = b->conf->logLevel;
 	make_send_props(b);
 	register_reload(b->reg);
+	ha_master_reload(b->ha);
 	if (b->conf->brokerPermission != perm_before)
 		topic_table_touch(b->topics);
 }
@@ -312,33 +305,73 @@ static void no_wait(void *arg)
 {
 }
 
+/* compat: the replication port is one above, unless the configuration says where. */
+static int listen_slaves(struct broker *b, struct mq_error *e)
+{
+	int port = b->conf->haListenPort ? b->conf->haListenPort : server_port(b->main) + 1;
+
+	if (b->conf->brokerRole == ROLE_SLAVE)
+		return 0;
+	if (ha_master_open(&b->ha, b, port, e) < 0)
+		return err_wrap(e, "haListenPort %d, for slaves", port);
+	return 0;
+}
+
+static int listen_once(struct broker *b, struct server_opt *o, struct mq_error *e)
+{
+	o->port = b->conf->listenPort;
+	b->main = server_listen(b->loop, o, &main_ops, b, e);
+	if (!b->main)
+		return err_wrap(e, "listenPort %d", b->conf->listenPort);
+	o->port = server_port(b->main) - 2;
+	b->vip = server_listen(b->loop, o, &vip_ops, b, e);
+	if (!b->vip)
+		return err_wrap(e, "fast port %d, two below listenPort", o->port);
+	return listen_slaves(b, e);
+}
+
+static void stop_listening(struct broker *b)
+{
+	if (b->main)
+		server_stop(b->main, 0, no_wait, NULL);
+	if (b->vip)
+		server_stop(b->vip, 0, no_wait, NULL);
+	b->main = b->vip = NULL;
+}
+
 static int listen_tcp(struct broker *b, struct mq_error *e)
 {
 	const struct broker_conf *c = b->conf;
 	struct server_opt o = { .bind = c->bindAddress, .backlog = c->serverSocketBacklog,
 				.idle_ms = c->serverChannelMaxIdleTimeSeconds > INT32_MAX / 1000 ? 0 :
 					   c->serverChannelMaxIdleTimeSeconds * 1000 };
-	int tries = c->listenPort ? 1 : PORT_TRIES;
+	int tries = c->listenPort ? 1 : PORT_TRIES, rc = -1;
 
-	while (tries-- > 0) {
-		o.port = c->listenPort;
-		b->main = server_listen(b->loop, &o, &main_ops, b, e);
-		if (!b->main)
-			return err_wrap(e, "listenPort %d", c->listenPort);
-		o.port = server_port(b->main) - 2;
-		b->vip = server_listen(b->loop, &o, &vip_ops, b, e);
-		if (b->vip)
-			break;
-		server_stop(b->main, 0, no_wait, NULL);
-		b->main = NULL;
+	while (rc < 0 && tries-- > 0) {
+		rc = listen_once(b, &o, e);
+		if (rc < 0)
+			stop_listening(b);
 	}
-	if (!b->main)
-		return err_wrap(e, "fast port %d, two below listenPort", o.port);
+	if (rc < 0)
+		return rc;
 	b->store_host.port = server_port(b->main);
 	snprintf(b->addr, sizeof b->addr, strchr(c->brokerIP1, ':') ? "[%s]:%d" : "%s:%d", c->brokerIP1, b->store_host.port);
 	snprintf(b->ha_addr, sizeof b->ha_addr, strchr(c->brokerIP2, ':') ? "[%s]:%d" : "%s:%d", c->brokerIP2,
-		 c->haListenPort ? c->haListenPort : b->store_host.port + 1);
+		 b->ha ? ha_master_port(b->ha) : c->haListenPort ? c->haListenPort : b->store_host.port + 1);
 	return 0;
+}
+
+/* What a success means, where somebody may think that it means more. */
+static void say_what_is_promised(const struct broker_conf *c)
+{
+	if (c->ackOnTwoMachines)
+		log_info("a send is answered with success when the message is on two machines (ackOnTwoMachines)");
+	else if (c->brokerRole == ROLE_SYNC_MASTER && c->inSyncReplicas < 2 && !c->allAckInSyncStateSet)
+		log_warn("SYNC_MASTER with inSyncReplicas=1 waits for no slave: a success says that the message is on this machine; set "
+			 "ackOnTwoMachines=true for two");
+	else if (c->brokerRole == ROLE_SYNC_MASTER)
+		log_warn("a send that is on fewer than %d machines after %d ms is answered with code 12 or 11, which clients count as "
+			 "sent; set ackOnTwoMachines=true to have it refused", c->inSyncReplicas, c->slaveTimeout);
 }
 
 static int listen_unix(struct broker *b, struct mq_error *e)
@@ -380,27 +413,23 @@ static void tear_down(struct broker *b)
 	struct mq_error why;
 	int rc;
 
-	if (b->main) /* the start failed after it */
-		server_stop(b->main, 0, no_wait, NULL);
+	stop_listening(b); /* the start failed after it */
 	register_free(b->reg);
-	route_free(b->route);
+	ha_replica_free(b->replica);
+	ha_master_free(b->ha);
 	if (b->names)
 		b->opt.names->close(b->names);
 	rates_free(b->rates);
 	upkeep_free(b->upkeep);
-	revive_free(b->revive);
 	txn_free(b->txn);
 	timer_free(b->timer);
 	delay_free(b->delay);
 	flush_free(b->flush);
 	settle_free(b->settle);
-	pop_hold_free(b->pops);
 	hold_free(b->hold);
 	client_table_free(b->clients);
 	lock_table_free(b->locks);
 	filter_table_free(b->filters);
-	mode_table_free(b->modes);
-	order_table_free(b->orders);
 	offset_table_free(b->offsets);
 	group_table_free(b->groups);
 	topic_table_free(b->topics);
@@ -444,27 +473,26 @@ int broker_start(struct broker **out, uv_loop_t *loop, const struct broker_opt *
 	make_send_props(b);
 	if ((rc = make_home(b, e)) < 0 || (rc = find_host(b, e)) < 0 || (rc = open_store(b, e)) < 0 ||
 	    (rc = topic_table_open(&b->topics, b, e)) < 0 || (rc = group_table_open(&b->groups, b, e)) < 0 ||
-	    (rc = offset_table_open(&b->offsets, b, e)) < 0 || (rc = filter_table_open(&b->filters, b, e)) < 0 ||
-	    (rc = order_table_open(&b->orders, b, e)) < 0 || (rc = mode_table_open(&b->modes, b, e)) < 0)
+	    (rc = offset_table_open(&b->offsets, b, e)) < 0 || (rc = filter_table_open(&b->filters, b, e)) < 0)
 		goto failed;
 	b->topics->file.saved_cb = topics_saved;
 	b->clients = client_table_new(b);
 	b->locks = lock_table_new();
 	b->hold = hold_new(b);
-	b->pops = pop_hold_new(b);
-	b->route = route_new(b);
 	b->settle = settle_new(b);
 	b->flush = flush_new(b);
-	if ((rc = delay_open(&b->delay, b, e)) < 0 || (rc = timer_open(&b->timer, b, e)) < 0 ||
-	    (rc = txn_open(&b->txn, b, e)) < 0 || (rc = revive_open(&b->revive, b, e)) < 0)
+	if ((rc = delay_open(&b->delay, b, e)) < 0 || (rc = timer_open(&b->timer, b, e)) < 0 || (rc = txn_open(&b->txn, b, e)) < 0)
 		goto failed;
 	b->upkeep = upkeep_new(b);
 	b->rates = rates_new(b);
 	rc = opt->embedded_dir ? listen_unix(b, e) : listen_tcp(b, e);
 	if (rc < 0)
 		goto failed;
+	if (b->conf->brokerRole == ROLE_SLAVE)
+		b->replica = ha_replica_new(b);
 	b->reg = register_new(b);
 	watch_idle(b);
+	say_what_is_promised(b->conf);
 	log_info("serving name=%s cluster=%s addr=%s store=%s", b->conf->brokerName, b->conf->brokerClusterName, b->addr,
 		 b->conf->storePathRootDir);
 	*out = b;
@@ -502,9 +530,8 @@ static void stop_log(void *arg)
 	struct broker *b = arg;
 
 	b->stopping = true;
+	ha_replica_stop(b->replica);
 	hold_stop(b->hold);
-	pop_hold_stop(b->pops);
-	revive_stop(b->revive);
 	delay_stop(b->delay);
 	timer_stop(b->timer);
 	txn_stop(b->txn);
@@ -524,6 +551,7 @@ static void stop_conns(void *arg)
 	struct broker *b = arg;
 
 	settle_stop(b->settle);
+	ha_master_stop(b->ha);
 	b->waits = b->vip ? 2 : 1;
 	server_stop(b->main, CLOSE_MS, conns_stopped, b);
 	if (b->vip)
@@ -533,13 +561,11 @@ static void stop_conns(void *arg)
 
 static void save_tables(struct broker *b)
 {
-	struct table_file *file[] = { &b->topics->file, &b->groups->file, &b->offsets->file, &b->filters->file,
-				      &b->orders->file, &b->modes->file };
+	struct table_file *file[] = { &b->topics->file, &b->groups->file, &b->offsets->file, &b->filters->file };
 	struct mq_error e;
 	int rc;
 
 	txn_save(b->txn);
-	offset_table_stop(b->offsets);
 	for (size_t i = 0; i < sizeof file / sizeof file[0]; i++) {
 		rc = table_file_flush(file[i], &e);
 		if (rc < 0) {
@@ -570,8 +596,7 @@ static void stop_tables(void *arg)
 	struct broker *b = arg;
 
 	if (!table_file_idle(&b->topics->file) || !table_file_idle(&b->groups->file) || !table_file_idle(&b->offsets->file) ||
-	    !table_file_idle(&b->filters->file) || !table_file_idle(&b->orders->file) || !table_file_idle(&b->modes->file) ||
-	    !delay_idle(b->delay) || !timer_idle(b->timer)) {
+	    !table_file_idle(&b->filters->file) || !delay_idle(b->delay) || !timer_idle(b->timer)) {
 		uv_timer_start(&b->idle_timer, on_tables_timer, 1, 0);
 		return;
 	}

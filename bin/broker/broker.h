@@ -4,11 +4,11 @@
  * as a callback.  Files come in three shapes, seen from the name:
  *	handle_*.c	a request in, an answer out, no state
  *	*_table.c	owned state, saved as the peer's JSON by table_file.c; no network
- *	plain nouns	things with a clock: hold, pop_hold, settle, flush, delay, timer, txn, revive, register, route, upkeep, rates
+ *	plain nouns	things with a clock: hold, settle, flush, delay, timer, txn, register, upkeep, rates
  *
- * Start: store (lock, recover) -> tables -> what has a clock -> listen -> register.
- * Stop: unregister everywhere -> answer what is held -> last flush, what waited for it -> connections -> save tables, close the
- * store -> free.  Within a second, if the disk is. */
+ * Start: store (lock, recover) -> tables -> what has a clock -> listen -> register, and on a slave follow.
+ * Stop: unregister everywhere -> let go of the master -> answer what is held -> last flush, what waited for it -> slaves,
+ * connections -> save tables, close the store -> free.  Within a second, if the disk is. */
 #ifndef BROKER_BROKER_H
 #define BROKER_BROKER_H
 
@@ -28,17 +28,14 @@ struct filter_table;
 struct client_table;
 struct lock_table;
 struct hold;
-struct pop_hold;
-struct revive;
-struct order_table;
-struct mode_table;
-struct route;
 struct settle;
 struct flush;
 struct delay;
 struct timer;
 struct txn;
 struct registrar;
+struct ha_master;
+struct ha_replica;
 struct upkeep;
 struct rates;
 
@@ -89,17 +86,14 @@ struct broker {
 	struct client_table *clients;
 	struct lock_table *locks;
 	struct hold *hold;
-	struct pop_hold *pops;
-	struct revive *revive;
-	struct order_table *orders;
-	struct mode_table *modes;
-	struct route *route;
 	struct settle *settle;
 	struct flush *flush;
 	struct delay *delay;
 	struct timer *timer;
 	struct txn *txn;
 	struct registrar *reg;
+	struct ha_master *ha;       /* a master's replication port; NULL on a slave, and embedded */
+	struct ha_replica *replica; /* a slave's; else NULL */
 	struct upkeep *upkeep;
 	struct rates *rates;
 
@@ -115,7 +109,6 @@ struct broker {
 	struct buf send_props;      /* MSG_REGION, TRACE_ON, CLUSTER: added to every message */
 	struct id_maker ids;        /* UNIQ_KEY for messages without */
 	uint32_t send_turn;         /* queue for sends that name none */
-	uint32_t pop_turn;          /* where the next pop looks first */
 	struct buf scratch;         /* of one handler call */
 
 	bool stopping;              /* requests are turned away */

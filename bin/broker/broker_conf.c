@@ -1,5 +1,6 @@
 /* broker_conf.c: the rows of broker.conf made from the list in the header, and what rows cannot check one by one. */
 #include "broker_conf.h"
+#include "ha_allow.h"
 #include <base/err.h>
 #include <base/log.h>
 #include <base/mem.h>
@@ -36,7 +37,7 @@ static const struct conf_row broker_conf_rows[] = {
 	BROKER_CONF_IDENTITY(CONF_ROW)
 	BROKER_CONF_TOPICS(CONF_ROW)
 	BROKER_CONF_PULL(CONF_ROW)
-	BROKER_CONF_POP(CONF_ROW)
+	BROKER_CONF_REPLICATION(CONF_ROW)
 	BROKER_CONF_STORE(CONF_ROW)
 	BROKER_CONF_IGNORED(CONF_IGNORED_ROW)
 	BROKER_CONF_FOREIGN(CONF_IGNORED_ROW)
@@ -119,6 +120,24 @@ static int check_name(const char *key, const char *name, struct mq_error *e)
 	return 0;
 }
 
+static int check_role(const struct broker_conf *c, struct mq_error *e)
+{
+	char host[ADDR_HOST_MAX];
+	int port, rc;
+
+	if (c->brokerRole == ROLE_SLAVE && c->brokerId <= 0)
+		return err_set(e, MQ_EINVAL, "brokerId %lld: a slave's is above 0, and its own", (long long)c->brokerId);
+	if (c->brokerRole != ROLE_SLAVE && c->brokerId != 0)
+		return err_set(e, MQ_EINVAL, "brokerId %lld: a master's is 0; of a slave, brokerRole is SLAVE", (long long)c->brokerId);
+	if (*c->haMasterAddress && (rc = addr_split(c->haMasterAddress, host, &port, e)) < 0)
+		return err_wrap(e, "haMasterAddress");
+	if ((rc = ha_allow_check(str_of(c->haAllowedAddresses), e)) < 0)
+		return rc;
+	if (c->minInSyncReplicas > c->inSyncReplicas && !c->ackOnTwoMachines)
+		return err_set(e, MQ_EINVAL, "minInSyncReplicas %d is above inSyncReplicas %d", c->minInSyncReplicas, c->inSyncReplicas);
+	return 0;
+}
+
 int broker_conf_check(struct conf *rows, struct broker_conf *c, struct mq_error *e)
 {
 	struct mq_str rest = str_of(c->namesrvAddr), piece;
@@ -145,17 +164,10 @@ int broker_conf_check(struct conf *rows, struct broker_conf *c, struct mq_error 
 		}
 		free(addr);
 	}
-	if (c->brokerRole == ROLE_SLAVE)
-		return err_set(e, MQ_EUNSUPPORTED, "brokerRole SLAVE: this broker cannot follow a master; use ASYNC_MASTER");
-	if (c->brokerRole == ROLE_SYNC_MASTER)
-		return err_set(e, MQ_EUNSUPPORTED,
-			       "brokerRole SYNC_MASTER: this broker has no slaves to wait for; use ASYNC_MASTER");
-	if (c->brokerId != 0)
-		return err_set(e, MQ_EINVAL, "brokerId %lld: a master's is 0", (long long)c->brokerId);
+	if ((rc = check_role(c, e)) < 0)
+		return rc;
 	if (c->listenPort != 0 && c->listenPort < 3)
 		return err_set(e, MQ_EINVAL, "listenPort %d: the fast port, two below, would not be a port", c->listenPort);
-	if (c->slaveReadEnable)
-		log_warn("there are no slaves to read from: slaveReadEnable=true has no effect");
 	if (str_bool(str_of(c->aclEnable)))
 		return err_set(e, MQ_EUNSUPPORTED, "aclEnable=true: this broker does not check rights; it would serve everybody");
 	return 0;

@@ -27,7 +27,7 @@ enum { ROLE_ASYNC_MASTER, ROLE_SYNC_MASTER, ROLE_SLAVE };
 	K(str, brokerIP2, "", 0, 0, 0, "address told to slaves; empty: brokerIP1") \
 	K(str, bindAddress, "0.0.0.0", 0, 0, CONF_FIXED, "address to listen on") \
 	K(i32, listenPort, "10911", 0, 65535, 0, "port; the fast port is two below; 0: any free port") \
-	K(i32, haListenPort, "0", 0, 65535, 0, "port told to slaves, not served yet; 0: listenPort + 1") \
+	K(i32, haListenPort, "0", 0, 65535, 0, "replication port of a master; 0: listenPort + 1") \
 	K(str, namesrvAddr, "", 0, 0, CONF_RUNTIME, "name servers, host:port[;host:port...]") \
 	K(boolean, fetchNamesrvAddrByAddressServer, "false", 0, 0, CONF_RUNTIME, "ask an http address server for namesrvAddr") \
 	K(str, rmqAddressServerDomain, "jmenv.tbsite.net", 0, 0, CONF_RUNTIME, "host, or host:port, of the address server") \
@@ -94,19 +94,23 @@ enum { ROLE_ASYNC_MASTER, ROLE_SYNC_MASTER, ROLE_SLAVE };
 	K(i32, defaultQueryMaxNum, "32", 1, 1024, CONF_RUNTIME, "messages in the answer to a query by unique key") \
 	K(i32, maxHeldPulls, "1000000", 1, INT32_MAX, CONF_RUNTIME, "pulls that may wait; more are answered at once (our own key)")
 
-#define BROKER_CONF_POP(K) \
-	K(i32, popPollingSize, "1024", 1, INT32_MAX, CONF_RUNTIME, "pops of one group that may wait for one queue, or for any") \
-	K(i32, maxPopPollingSize, "100000", 1, INT32_MAX, CONF_RUNTIME, "pops that may wait in all") \
-	K(boolean, initPopOffsetByCheckMsgInMem, "true", 0, 0, CONF_RUNTIME, "a first pop from the end begins a young queue at 0") \
-	K(boolean, enableRetryTopicV2, "false", 0, 0, CONF_RUNTIME, "un-acked pops go to %RETRY%group+topic, not %RETRY%group_topic") \
-	K(boolean, retrieveMessageFromPopRetryTopicV1, "true", 0, 0, CONF_RUNTIME, "with that, look into %RETRY%group_topic too") \
-	K(boolean, popResponseReturnActualRetryTopic, "false", 0, 0, CONF_RUNTIME, "popped retries show the topic they lie in") \
-	K(boolean, enablePopMessageThreshold, "false", 0, 0, CONF_RUNTIME, "no pop from a queue of which a group has too many un-acked") \
-	K(i64, popInflightMessageThreshold, "10000", 0, INT64_MAX, CONF_RUNTIME, "that is, more than this") \
-	K(boolean, serverLoadBalancerEnable, "true", 0, 0, CONF_RUNTIME, "allocate queues to members that ask (QUERY_ASSIGNMENT)") \
-	K(str, defaultMessageRequestMode, "PULL", 0, 0, CONF_RUNTIME, "PULL or POP, for groups that nobody set a mode for") \
-	K(i32, defaultPopShareQueueNum, "-1", -1, INT32_MAX, CONF_RUNTIME, "with POP: members whose queues one reads, too; -1: all") \
-	K(i32, loadBalancePollNameServerInterval, "30000", 100, INT32_MAX, CONF_RUNTIME, "ms to keep a topic's route for that")
+#define BROKER_CONF_REPLICATION(K) \
+	K(str, haMasterAddress, "", 0, 0, 0, "slave: host:port of the master's replication port; empty: as the name servers say") \
+	K(str, haAllowedAddresses, "", 0, 0, CONF_RUNTIME, "who may follow: 10.1.2.3;10.2.0.0/16; empty: everybody (our own key)") \
+	K(i32, haSendHeartbeatInterval, "5000", 10, INT32_MAX, CONF_RUNTIME, "ms without data after which a slave gets a heartbeat") \
+	K(i32, haHousekeepingInterval, "20000", 10, INT32_MAX, CONF_RUNTIME, "ms of silence that end a replication connection") \
+	K(size, haTransferBatchSize, "32768", 1, 4194292, CONF_RUNTIME, "bytes of log in one block") \
+	K(size, haMaxGapNotInSync, "268435456", 1, INT64_MAX, CONF_RUNTIME, "bytes behind from which on a slave is not in sync") \
+	K(i32, slaveTimeout, "3000", 1, INT32_MAX, CONF_RUNTIME, "ms after which a send that is on too few machines gets code 12") \
+	K(i32, inSyncReplicas, "1", 1, 16, CONF_RUNTIME, "SYNC_MASTER: machines that must have a message, this one included") \
+	K(i32, minInSyncReplicas, "1", 1, 16, CONF_RUNTIME, "SYNC_MASTER: with fewer in sync, sends are refused (if above 1)") \
+	K(boolean, enableAutoInSyncReplicas, "false", 0, 0, CONF_RUNTIME, \
+	  "SYNC_MASTER: wait for as many as are in sync, between the two numbers") \
+	K(boolean, allAckInSyncStateSet, "false", 0, 0, CONF_RUNTIME, "SYNC_MASTER: wait for every slave that is in sync") \
+	K(boolean, ackOnTwoMachines, "false", 0, 0, CONF_RUNTIME, \
+	  "a message is on two machines at least, or its send is not answered with success (our own key)") \
+	K(boolean, syncFromLastFile, "false", 0, 0, 0, "slave without a log: take the master's last segment only") \
+	K(boolean, offsetCheckInSlave, "false", 0, 0, CONF_RUNTIME, "slave: tell consumers that their offset has moved, as a master does")
 
 #define BROKER_CONF_STORE(K) \
 	K(str, storePathRootDir, "", 0, 0, CONF_FIXED, "the store; empty: ~/store") \
@@ -165,12 +169,12 @@ enum { ROLE_ASYNC_MASTER, ROLE_SYNC_MASTER, ROLE_SLAVE };
 	X(enableSplitRegistration, "false") X(splitRegistrationSize, "800") X(brokerHeartbeatInterval, "1000") \
 	X(brokerNotActiveTimeoutMillis, "10000") X(transferMsgByHeap, "true") X(maxTransferBytesOnMessageInDisk, "65536") \
 	X(maxTransferCountOnMessageInDisk, "8") X(maxFilterMessageSize, "16000") X(travelCqFileNumWhenGetMessage, "1") \
-	X(diskFallRecorded, "true") X(offsetCheckInSlave, "false") X(disableConsumeIfConsumerReadSlowly, "false") \
+	X(diskFallRecorded, "true") X(disableConsumeIfConsumerReadSlowly, "false") \
 	X(consumerFallbehindThreshold, "17179869184") X(enableBroadcastOffsetStore, "true") \
-	X(broadcastOffsetExpireSecond, "120") X(broadcastOffsetExpireMaxSecond, "300") \
-	\
-	X(lockInStrictMode, "false") X(popPollingMapSize, "100000") \
-	X(enableCalcFilterBitMap, "false") X(enableConsumeQueueExt, "false") \
+	X(broadcastOffsetExpireSecond, "120") X(broadcastOffsetExpireMaxSecond, "300") X(loadBalancePollNameServerInterval, "30000") \
+	X(serverLoadBalancerEnable, "true") X(defaultMessageRequestMode, "PULL") X(defaultPopShareQueueNum, "-1") \
+	X(lockInStrictMode, "false") X(popPollingSize, "1024") X(popPollingMapSize, "100000") \
+	X(maxPopPollingSize, "100000") X(enableCalcFilterBitMap, "false") X(enableConsumeQueueExt, "false") \
 	X(bitMapLengthConsumeQueueExt, "64") \
 	X(filterSupportRetry, "false") X(readOnlyCommitLogStorePaths, "") \
 	X(storePathEpochFile, "") X(storePathBrokerIdentity, "") X(storePathDLedgerCommitLog, "") \
@@ -200,14 +204,14 @@ enum { ROLE_ASYNC_MASTER, ROLE_SYNC_MASTER, ROLE_SLAVE };
 	X(reviveInterval, "1000") X(reviveMaxSlow, "3") X(reviveScanTime, "10000") X(enableSkipLongAwaitingAck, "false") \
 	X(reviveAckWaitMs, "180000") X(enablePopBufferMerge, "false") X(popCkStayBufferTime, "10000") \
 	X(popCkStayBufferTimeOut, "3000") X(popCkMaxBufferSize, "200000") X(popCkOffsetMaxQueueSize, "20000") \
-	X(enablePopBatchAck, "false") X(enableNotifyAfterPopOrderLockRelease, "true") \
+	X(enablePopBatchAck, "false") X(enableNotifyAfterPopOrderLockRelease, "true") X(initPopOffsetByCheckMsgInMem, "true") \
+	X(retrieveMessageFromPopRetryTopicV1, "true") X(enableRetryTopicV2, "false") X(popResponseReturnActualRetryTopic, "false") \
+	X(popInflightMessageThreshold, "10000") X(enablePopMessageThreshold, "false") \
 	\
-	X(haMasterAddress, "") \
-	X(haSendHeartbeatInterval, "5000") X(haHousekeepingInterval, "20000") X(haTransferBatchSize, "32768") \
-	X(haMaxGapNotInSync, "268435456") X(haMaxTimeSlaveNotCatchup, "15000") X(haFlowControlEnable, "false") \
-	X(maxHaTransferByteInSecond, "104857600") X(slaveTimeout, "3000") X(totalReplicas, "1") X(inSyncReplicas, "1") \
-	X(minInSyncReplicas, "1") X(enableAutoInSyncReplicas, "false") X(allAckInSyncStateSet, "false") \
-	X(syncMasterFlushOffsetWhenStartup, "false") X(syncFromLastFile, "false") X(asyncLearner, "false") \
+	X(haMaxTimeSlaveNotCatchup, "15000") X(haFlowControlEnable, "false") \
+	X(maxHaTransferByteInSecond, "104857600") X(totalReplicas, "1") \
+	\
+	X(syncMasterFlushOffsetWhenStartup, "false") X(asyncLearner, "false") \
 	X(maxChecksumRange, "1073741824") X(enableSlaveActingMaster, "false") X(enableRemoteEscape, "false") \
 	X(skipPreOnline, "false") X(syncBrokerMemberGroupPeriod, "1000") X(compatibleWithOldNameSrv, "true") \
 	X(forwardTimeout, "3000") X(enableControllerMode, "false") X(controllerAddr, "") X(fetchControllerAddrByDnsLookup, "false") \
@@ -270,7 +274,7 @@ struct broker_conf {
 	BROKER_CONF_IDENTITY(BROKER_CONF_FIELD)
 	BROKER_CONF_TOPICS(BROKER_CONF_FIELD)
 	BROKER_CONF_PULL(BROKER_CONF_FIELD)
-	BROKER_CONF_POP(BROKER_CONF_FIELD)
+	BROKER_CONF_REPLICATION(BROKER_CONF_FIELD)
 	BROKER_CONF_STORE(BROKER_CONF_FIELD)
 #undef BROKER_CONF_FIELD
 #define BROKER_CONF_FIELD(key, otherwise) char *key;

@@ -13,7 +13,6 @@
 
 struct broker;
 struct hold_pull;
-struct pop_waiter;
 
 enum { NOTICE_GAP_MS = 500 };
 
@@ -60,7 +59,6 @@ struct client_group {
 struct channel {
 	struct member *members;
 	struct hold_pull *pulls;                /* of hold.c */
-	struct pop_waiter *pops;                /* of pop_hold.c */
 };
 
 struct client_table {

@@ -53,6 +53,7 @@ struct delay {
 	int64_t mark_end;       /* end of the log at the mark */
 	int64_t saved_end;      /* the same, for the file; -1: not known */
 	bool stopped;
+	bool slave;             /* nothing is delivered, offsets are the master's */
 	char trouble[200];      /* why deliveries fail, as last said in the log */
 };
 
@@ -356,10 +357,32 @@ static void on_save(uv_timer_t *timer)
 	delay_run(d); /* wall time may have jumped ahead of the timer: a machine that slept */
 }
 
+void delay_take(struct delay *d, const struct body_delay_table *from)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < from->n; i++) {
+		struct level *l = from->level[i].id >= 1 && from->level[i].id <= LEVELS ? &d->level[from->level[i].id - 1] : NULL;
+
+		if (!l || from->level[i].off < 0)
+			continue;
+		any = any || l->saved != from->level[i].off;
+		l->off = l->saved = from->level[i].off;
+	}
+	d->version = from->version;
+	d->saved_end = -1;      /* which deliveries are in the log behind these offsets is for the next start as a master to find out */
+	if (any) {
+		table_file_changed(&d->file);
+		table_file_save(&d->file);
+	}
+}
+
 int delay_save(struct delay *d, struct mq_error *e)
 {
-	mark(d);
-	take_mark(d);
+	if (!d->slave) {
+		mark(d);
+		take_mark(d);
+	}
 	return table_file_flush(&d->file, e);
 }
 
@@ -481,7 +504,7 @@ int delay_open(struct delay **out, struct broker *b, struct mq_error *e)
 		if (d->level[i].queue)
 			correct(d, &d->level[i]);
 	}
-	rc = find_delivered(d, e);
+	rc = b->conf->brokerRole == ROLE_SLAVE ? 0 : find_delivered(d, e);
 	if (rc < 0) {
 		table_file_close(&d->file);
 		free(d);
@@ -490,8 +513,11 @@ int delay_open(struct delay **out, struct broker *b, struct mq_error *e)
 	uv_timer_init(b->loop, &d->timer);
 	uv_timer_init(b->loop, &d->save_timer);
 	d->timer.data = d->save_timer.data = d;
-	uv_timer_start(&d->save_timer, on_save, b->conf->flushDelayOffsetInterval, 0);
-	arm(d);
+	d->slave = b->conf->brokerRole == ROLE_SLAVE;
+	if (!d->slave) {
+		uv_timer_start(&d->save_timer, on_save, b->conf->flushDelayOffsetInterval, 0);
+		arm(d);
+	}
 	*out = d;
 	return 0;
 }

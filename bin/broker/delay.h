@@ -15,12 +15,13 @@
 #define BROKER_DELAY_H
 
 #include <base/buf.h>
+#include <codec/body_offset.h>
 #include <mqstore.h>
 
 struct broker;
 struct delay;
 
-/* Load the offsets; delivery begins with the loop's next turn.  *d NULL on failure. */
+/* Load the offsets; delivery begins with the loop's next turn, but not on a slave.  *d NULL on failure. */
 int delay_open(struct delay **d, struct broker *b, struct mq_error *e);
 void delay_stop(struct delay *d);       /* nothing is delivered any more */
 /* After the last flush: save where each level stands.  No save may be running: delay_idle(). */
@@ -43,6 +44,9 @@ void delay_stored(struct delay *d, int32_t level, size_t n);
 
 /* Deliver what is due now, as the timer does; for when wall time has jumped. */
 void delay_run(struct delay *d);
+
+/* A slave's: where the master's levels stand. */
+void delay_take(struct delay *d, const struct body_delay_table *from);
 
 void delay_write(struct delay *d, struct buf *out);             /* {"dataVersion","offsetTable"}: 45 */
 /* Each level that has ever held a message: cb(arg, level, next offset, end of its queue). */

@@ -20,6 +20,7 @@ void flush_soon(struct flush *f);
 void flush_last(struct flush *f);
 /* No more jobs: done(arg) when none runs. */
 void flush_stop(struct flush *f, void (*done)(void *arg), void *arg);
+bool flush_idle(const struct flush *f);                                 /* no job is under way */
 void flush_free(struct flush *f);                                       /* ends with the next turns of the loop */
 /* Next offset of the queue that readers may see: all of it, or under SYNC_FLUSH what is on the disk.  A group must not get
  * ahead of what a power cut leaves. */

@@ -148,6 +148,45 @@ bool group_table_delete(struct group_table *t, struct mq_str name)
 	return true;
 }
 
+static bool has(const struct body_group_table *to, struct mq_str name)
+{
+	for (size_t i = 0; i < to->n; i++)
+		if (str_eq(to->group[i].name, name))
+			return true;
+	return false;
+}
+
+void group_table_replace(struct group_table *t, const struct body_group_table *to)
+{
+	struct group *g, *tmp;
+	struct mq_error e;
+
+	if (body_version_eq(&t->version, &to->version))
+		return;
+	HASH_ITER(hh, t->all, g, tmp) {
+		while (g->forbidden)
+			forbid(g, (struct mq_str){ g->forbidden->topic, g->forbidden->topic_n }, 0);
+		if (!group_is_system(g->conf.name) && !has(to, g->conf.name))
+			drop(t, g);
+	}
+	for (size_t i = 0; i < to->n; i++) {
+		if (mq_check_group(to->group[i].name, &e) < 0) {
+			log_warn("group of the master left out: %s", e.text);
+			continue;
+		}
+		g = group_table_look(t, to->group[i].name);
+		set(g ? g : add(t, to->group[i].name), &to->group[i]);
+	}
+	for (size_t i = 0; i < to->nforbidden; i++) {
+		g = group_table_look(t, to->forbidden[i].group);
+		if (g)
+			forbid(g, to->forbidden[i].topic, to->forbidden[i].value);
+	}
+	changed(t);
+	t->version = to->version;
+	log_info("groups taken from the master groups=%zu", to->n);
+}
+
 void group_table_forbid(struct group_table *t, struct group *g, struct mq_str topic, bool readable)
 {
 	if (group_is_forbidden(g, topic) != readable)

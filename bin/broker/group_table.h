@@ -41,6 +41,8 @@ struct group *group_table_look(struct group_table *t, struct mq_str name);
 int group_table_set(struct group_table *t, const struct body_group *conf, struct mq_error *e);
 /* false if unknown */
 bool group_table_delete(struct group_table *t, struct mq_str name);
+/* A slave's: the master's table in the place of this one, if it is another version. */
+void group_table_replace(struct group_table *t, const struct body_group_table *to);
 /* 353: set or clear the bit that forbids the group to read the topic. */
 void group_table_forbid(struct group_table *t, struct group *g, struct mq_str topic, bool readable);
 bool group_is_forbidden(const struct group *g, struct mq_str topic);

@@ -2,6 +2,8 @@
 #include "broker.h"
 #include "client_table.h"
 #include "delay.h"
+#include "ha_master.h"
+#include "ha_replica.h"
 #include "handle.h"
 #include "rates.h"
 #include "register.h"
@@ -131,6 +133,20 @@ static void add_store(struct info *i, struct broker *b, const struct mqstore_sta
 	info_add(i, "whyNotWritable", "%s", s->why_not_writable);
 }
 
+static void add_replication(struct info *i, struct broker *b)
+{
+	static const char *const roles[] = { "ASYNC_MASTER", "SYNC_MASTER", "SLAVE" };
+
+	info_add(i, "haRole", "%s", roles[b->conf->brokerRole]);
+	if (b->replica) {
+		info_add(i, "haState", "%s", ha_phase_name(ha_replica_phase(b->replica)));
+		info_add(i, "haMaster", "%s", ha_replica_master_addr(b->replica));
+	} else {
+		info_add(i, "haSlaves", "%d", ha_master_slaves(b->ha));
+		info_add(i, "haMachinesPerMessage", "%d", (int)ha_master_need(b->ha));
+	}
+}
+
 static void add_days(struct info *i, struct broker *b)
 {
 	struct rates_day put, get;
@@ -211,6 +227,7 @@ void handle_runtime_info(struct req *q)
 	add_rate(&i, b, "getTotalTps", RATE_GET_TOTAL);
 	add_rate(&i, b, "getTransferredTps", RATE_TRANSFERRED);
 	add_days(&i, b);
+	add_replication(&i, b);
 	info_add(&i, "brokerActive", "true");
 	info_add(&i, "brokerVersionDesc", "%s", MQ_PEER_VERSION_NAME);
 	info_add(&i, "brokerVersion", "%d", MQ_PEER_VERSION);

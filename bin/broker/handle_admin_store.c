@@ -1,5 +1,7 @@
 /* handle_admin_store.c: what is removed from the store when somebody asks for it, and how replicas of it do. */
 #include "broker.h"
+#include "ha_master.h"
+#include "ha_replica.h"
 #include "handle.h"
 #include "topic_table.h"
 #include "upkeep.h"
@@ -84,10 +86,23 @@ void handle_clean_log(struct req *q)
 		reply(q, RESP_SUCCESS, NULL);
 }
 
-/* ---- 907 GET_BROKER_HA_STATUS: a master that nobody follows -------------------------------------------------------------- */
+/* ---- 907 GET_BROKER_HA_STATUS ---------------------------------------------------------------------------------------------- */
+
+static void no_client(struct json_out *j)
+{
+	json_key(j, "haClientRuntimeInfo");
+	json_open(j, '{');
+	json_member_i64(j, "lastReadTimestamp", 0);
+	json_member_i64(j, "lastWriteTimestamp", 0);
+	json_member_i64(j, "masterFlushOffset", 0);
+	json_member_i64(j, "maxOffset", 0);
+	json_member_i64(j, "transferredByteInSecond", 0);
+	json_close(j, '}');
+}
 
 void handle_ha_status(struct req *q)
 {
+	struct broker *b = q->b;
 	struct frame_out o;
 	struct json_out j;
 
@@ -95,20 +110,13 @@ void handle_ha_status(struct req *q)
 	frame_body(&o);
 	j = json_to(o.buf);
 	json_open(&j, '{');
-	json_key(&j, "haClientRuntimeInfo");
-	json_open(&j, '{');
-	json_member_i64(&j, "lastReadTimestamp", 0);
-	json_member_i64(&j, "lastWriteTimestamp", 0);
-	json_member_i64(&j, "masterFlushOffset", 0);
-	json_member_i64(&j, "maxOffset", 0);
-	json_member_i64(&j, "transferredByteInSecond", 0);
-	json_close(&j, '}');
-	json_key(&j, "haConnectionInfo");
-	json_open(&j, '[');
-	json_close(&j, ']');
-	json_member_i64(&j, "inSyncSlaveNums", 0);
-	json_member_bool(&j, "master", true);
-	json_member_i64(&j, "masterCommitLogMaxOffset", mqstore_log_max(q->b->store));
+	if (b->replica)
+		ha_replica_status(b->replica, &j);
+	else
+		no_client(&j);
+	ha_master_status(b->ha, &j);
+	json_member_bool(&j, "master", !b->replica);
+	json_member_i64(&j, "masterCommitLogMaxOffset", b->replica ? 0 : mqstore_log_max(b->store));
 	json_close(&j, '}');
 	reply_end(q, &o);
 }

@@ -27,6 +27,11 @@ static bool may_pull(struct req *q, const struct pull_header *h, struct group **
 	struct broker *b = q->b;
 	char remark[512];
 
+	if (b->conf->brokerRole == ROLE_SLAVE && !b->conf->slaveReadEnable) { /* compat: as the peer's flow control says it */
+		reply(q, RESP_SYSTEM_BUSY, "[REJECTREQUEST]system busy, start flow control for a while: this is a slave, and "
+		      "slaveReadEnable is false");
+		return false;
+	}
 	if (!(b->conf->brokerPermission & PERM_READ)) {
 		snprintf(remark, sizeof remark, "the broker[%s] pulling message is forbidden", b->conf->brokerIP1);
 		forbid(q, FORBIDDEN_BROKER, remark);

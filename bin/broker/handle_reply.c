@@ -4,6 +4,7 @@
  * before it is pushed and whatever becomes of that: for the record only.  The replier is answered when the asker has answered. */
 #include "broker.h"
 #include "client_table.h"
+#include "ha_master.h"
 #include "handle.h"
 #include "settle.h"
 #include "topic_table.h"
@@ -99,8 +100,8 @@ static void store(struct req *q, const struct send_header *h, struct topic *t, s
 	p->stored = true;
 	p->done.log_off = place.log_off;
 	p->done.queue_off = place.queue_off;
-	if (b->conf->flushDiskType == FLUSH_SYNC && s.wait)
-		p->done.end_off = place.end_off;
+	if (s.wait)
+		settle_promise(b->settle, &p->done, place.end_off, ha_master_need(b->ha));
 }
 
 static void push(struct req *q, const struct send_header *h, struct member *asker, struct reply_push *p)

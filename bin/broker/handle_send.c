@@ -12,6 +12,7 @@
 #include "broker.h"
 #include "delay.h"
 #include "group_table.h"
+#include "ha_master.h"
 #include "handle.h"
 #include "lock_table.h"
 #include "settle.h"
@@ -49,6 +50,17 @@ static void refuse(struct req *q, int32_t code, const char *fmt, ...)
 	frame_cstr(&o, "MSG_REGION", q->b->conf->regionId);
 	frame_bool(&o, "TRACE_ON", q->b->conf->traceOn);
 	reply_end(q, &o);
+}
+
+/* Are there as many machines as must have the message?  False: answered; nothing is stored.  WAIT=false asks for no promise. */
+static bool may_promise(struct req *q, bool wait)
+{
+	if (!wait || ha_master_need(q->b->ha) > 0)
+		return true;
+	q->b->metrics.replicas_missing++;
+	refuse(q, RESP_SYSTEM_ERROR, "in-sync replicas not enough: %d slaves are connected, ackOnTwoMachines or minInSyncReplicas "
+	       "wants more of them in sync", ha_master_slaves(q->b->ha));
+	return false;
 }
 
 /* The topic, made if need be; NULL: answered. */
@@ -180,8 +192,8 @@ static void stored(struct req *q, struct topic *t, const struct mqstore_place *l
 {
 	struct broker *b = q->b;
 
-	if (b->conf->flushDiskType == FLUSH_SYNC && wait)
-		d->end_off = last->end_off;
+	if (wait)
+		settle_promise(b->settle, d, last->end_off, ha_master_need(b->ha));
 	if (t->since) {
 		if (settle_topics_are(b->settle, t->since))
 			t->since = 0;
@@ -243,7 +255,7 @@ static void send_one(struct req *q, const struct send_header *h, struct topic *t
 	}
 	/* compat: one that was committed, and comes back to be tried again, is none. */
 	half = s.tran_msg && !t->retry && !dead && h->reconsumeTimes <= 0;
-	if (!may_store(q, &s, h->sysFlag, half))
+	if (!may_store(q, &s, h->sysFlag, half) || !may_promise(q, s.wait))
 		return;
 	if (s.delay_level > 0 && !half) /* of a half: when it is committed */
 		r.delay_level = delay_level(b->delay, s.delay_level);
@@ -451,7 +463,7 @@ static void send_batch(struct req *q, const struct send_header *h, struct topic 
 		refused_by_store(q, MQ_ETOOBIG, e.text, true);
 		return;
 	}
-	if (!batch_records(q, h, t, queue_id, &k, &wait))
+	if (!batch_records(q, h, t, queue_id, &k, &wait) || !may_promise(q, wait))
 		goto out;
 	rc = mqstore_append(b->store, k.record, k.n, k.place, &e);
 	if (rc < 0) {

@@ -6,6 +6,7 @@
 #include "broker.h"
 #include "delay.h"
 #include "group_table.h"
+#include "ha_master.h"
 #include "handle.h"
 #include "record.h"
 #include "settle.h"
@@ -58,6 +59,7 @@ static void put_back(struct req *q, const struct mq_message *m, struct topic *t,
 	struct broker *b = q->b;
 	int32_t queue_id = (int32_t)(b->send_turn++ % (uint32_t)t->conf.write);
 	struct mqstore_record r = record_again(m);
+	struct send_done done = { .topics_version = t->since };
 	struct mqstore_place place;
 	struct mq_error e;
 	int rc;
@@ -86,7 +88,8 @@ static void put_back(struct req *q, const struct mq_message *m, struct topic *t,
 	tally_add(&b->tallies, &t->put, 1, 1, place.size);
 	if (level)
 		delay_stored(b->delay, level, 1);
-	settle_plain(b->settle, q, b->conf->flushDiskType == FLUSH_SYNC ? place.end_off : 0, t->since);
+	settle_promise(b->settle, &done, place.end_off, ha_master_need(b->ha));
+	settle_plain(b->settle, q, &done);
 }
 
 void handle_send_back(struct req *q)

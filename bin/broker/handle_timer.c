@@ -1,6 +1,7 @@
 /* handle_timer.c: timers by request: how far they have come and how many wait (60, 61), which wait (LIST_TIMERS, of our own), and taking
  * one back (370, of clients from 5.3 on). */
 #include "broker.h"
+#include "ha_master.h"
 #include "handle.h"
 #include "settle.h"
 #include "timer.h"
@@ -176,7 +177,7 @@ void handle_recall(struct req *q)
 			reply(q, RESP_SYSTEM_ERROR, "recall failed, execute error: %s", e.text);
 			return;
 		}
-		d.end_off = b->conf->flushDiskType == FLUSH_SYNC ? place.end_off : 0;
+		settle_promise(b->settle, &d, place.end_off, ha_master_need(b->ha));
 		d.recalled = true;
 		d.uniq_key = r.id;
 		settle_send(b->settle, q, &d);

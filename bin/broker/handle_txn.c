@@ -1,5 +1,6 @@
 /* handle_txn.c: END_TRANSACTION: a producer commits or rolls back a half, by itself or because it was asked. */
 #include "broker.h"
+#include "ha_master.h"
 #include "handle.h"
 #include "settle.h"
 #include "txn.h"
@@ -36,6 +37,7 @@ void handle_end_transaction(struct req *q)
 	struct mq_message m;
 	struct mq_error e;
 	struct mq_str record;
+	struct send_done done = { 0 };
 	enum txn_state state;
 
 	if (!commit && h->commitOrRollback != MQ_SYS_TRAN_ROLLBACK)
@@ -58,5 +60,6 @@ void handle_end_transaction(struct req *q)
 		      "the end of the transaction cannot be stored: %s", e.text);
 		return;
 	}
-	settle_plain(b->settle, q, b->conf->flushDiskType == FLUSH_SYNC ? place.end_off : 0, 0);
+	settle_promise(b->settle, &done, place.end_off, ha_master_need(b->ha));
+	settle_plain(b->settle, q, &done);
 }

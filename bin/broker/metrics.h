@@ -51,12 +51,6 @@
 	M(pulls_woken, "waiting pulls ended by a message") \
 	M(pulls_expired, "waiting pulls ended by their time") \
 	M(pulls_not_held, "pulls that would have waited, over maxHeldPulls") \
-	M(pop_requests, "requests to pop") \
-	M(pops_found, "pops answered with messages") \
-	M(pops_acked, "popped messages acked") \
-	M(pops_acked_late, "acks and changes of popped messages that had been revived before: refused") \
-	M(pops_revived, "popped messages that nobody acked in time: stored again for their group") \
-	M(pops_lost, "of these, those whose message was gone from the log") \
 	M(busy_answers, "answers with code 2, system busy: this broker has no reason to give any") \
 	M(heartbeats, "heartbeats of clients") \
 	M(notices, "NOTIFY_CONSUMER_IDS_CHANGED sent to members of groups") \
@@ -67,6 +61,12 @@
 	M(flush_us, "microseconds spent in them") \
 	M(flush_timeouts, "sends answered with code 10: not on the disk in time") \
 	M(flush_failures, "flushes that failed") \
+	M(slave_timeouts, "sends answered with code 11 or 12: not on enough machines in time") \
+	M(replicas_missing, "sends refused because too few machines are in sync") \
+	M(ha_bytes_out, "bytes of log sent to slaves") \
+	M(ha_bytes_in, "bytes of log that came from the master") \
+	M(ha_refused, "connections of slaves ended: not allowed, or with a number that cannot be") \
+	M(ha_cuts, "times that this slave gave up what its master has not") \
 	M(registrations, "registrations answered by a name server") \
 	M(registration_failures, "registrations that failed") \
 	M(tables_saved, "tables written to config/*.json") \

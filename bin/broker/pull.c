@@ -6,6 +6,7 @@
 #include "broker.h"
 #include "flush.h"
 #include "group_table.h"
+#include "ha_replica.h"
 #include "moved.h"
 #include "offset_table.h"
 #include <codec/message.h>
@@ -29,13 +30,28 @@ static bool wanted(void *arg, int64_t code, const struct mq_str *record)
 	return l->left-- > 0 && sub_match(l->sub, code);
 }
 
+/* Where the group should pull next.  far: what it wants may have to come from the disk. */
+static int64_t suggested(const struct broker *b, const struct group *g, bool far)
+{
+	if (!b->conf->slaveReadEnable)
+		return 0;
+	return far ? (g ? g->conf.broker_when_slow : 1) : g ? g->conf.broker_id : 0;
+}
+
+/* A slave that follows sends those home to the master who are not far behind.  (Not so when the master is gone: then they wait here,
+ * where the peer's would have them ask again and again.) */
+static bool sends_home(const struct broker *b, bool far)
+{
+	return b->replica && !far && ha_replica_phase(b->replica) == HA_FOLLOWING;
+}
+
 static void answer(struct req *q, const struct pull *p, int32_t code, const char *remark, int64_t next, int64_t min, int64_t max,
-                   struct frame_out *o)
+                   bool far, struct frame_out *o)
 {
 	const struct group *g = group_table_look(q->b->groups, p->group);
 
 	reply_begin(q, o, code, remark);
-	frame_i64(o, "suggestWhichBrokerId", g ? g->conf.broker_id : 0);
+	frame_i64(o, "suggestWhichBrokerId", sends_home(q->b, far) ? 0 : suggested(q->b, g, far));
 	frame_i64(o, "nextBeginOffset", next);
 	frame_i64(o, "minOffset", min);
 	frame_i64(o, "maxOffset", max);
@@ -96,7 +112,8 @@ bool pull_try(struct req *q, const struct pull *p)
 	if (offset_table_has_reset(b->offsets, p->topic->conf.name, p->group, p->queue_id)) {
 		int64_t to = offset_table_take_reset(b->offsets, p->topic->conf.name, p->group, p->queue_id);
 
-		answer(q, p, RESP_PULL_OFFSET_MOVED, "OFFSET_RESET", to, queue ? mqstore_queue_min(queue) : 0, visible, &o);
+		answer(q, p, RESP_PULL_OFFSET_MOVED, "OFFSET_RESET", to, queue ? mqstore_queue_min(queue) : 0, visible,
+		       false, &o);
 		reply_end(q, &o);
 		moved_publish(b, p, to);
 		return true;
@@ -117,11 +134,16 @@ bool pull_try(struct req *q, const struct pull *p)
 	code = code_of(r.status, p->off);
 	if (queue && r.next_off > visible)
 		r.next_off = visible;
-	if (code == RESP_PULL_NOT_FOUND || (code == RESP_PULL_RETRY_IMMEDIATELY && r.next_off == p->off))
+	/* compat: a slave may just be behind; its master knows what is right. */
+	if (code == RESP_PULL_OFFSET_MOVED && b->replica && !b->conf->offsetCheckInSlave)
+		code = RESP_PULL_RETRY_IMMEDIATELY;
+	else if (code == RESP_PULL_NOT_FOUND && sends_home(b, r.far_behind))
+		code = RESP_PULL_RETRY_IMMEDIATELY;
+	else if (code == RESP_PULL_NOT_FOUND || (code == RESP_PULL_RETRY_IMMEDIATELY && r.next_off == p->off))
 		return false;
 	if (r.status == MQSTORE_NO_MATCHED_LOGIC_QUEUE) /* compat: the peer makes the queue when it is asked for */
 		r.status = MQSTORE_NO_MESSAGE_IN_QUEUE;
-	answer(q, p, code, mqstore_status_name(r.status), r.next_off, r.min_off, queue ? visible : r.max_off, &o);
+	answer(q, p, code, mqstore_status_name(r.status), r.next_off, r.min_off, queue ? visible : r.max_off, r.far_behind, &o);
 	if (code == RESP_SUCCESS)
 		messages(q, p, &r, &o);
 	reply_end(q, &o);
@@ -138,6 +160,6 @@ void pull_nothing(struct req *q, const struct pull *p)
 
 	/* p->off may have moved over entries that the filter does not want: the client need not come for them again. */
 	answer(q, p, RESP_PULL_NOT_FOUND, mqstore_status_name(visible > 0 ? MQSTORE_OFFSET_OVERFLOW_ONE : MQSTORE_NO_MESSAGE_IN_QUEUE),
-	       p->off > visible ? visible : p->off, queue ? mqstore_queue_min(queue) : 0, visible, &o);
+	       p->off > visible ? visible : p->off, queue ? mqstore_queue_min(queue) : 0, visible, false, &o);
 	reply_end(q, &o);
 }

@@ -6,6 +6,7 @@
  * reached is tried again after 1 s, 2 s, 4 s, ... registerNameServerPeriod. */
 #include "register.h"
 #include "broker.h"
+#include "ha_replica.h"
 #include "nsaddr.h"
 #include "settle.h"
 #include "topic_table.h"
@@ -24,6 +25,7 @@
 enum {
 	CONNECT_MS = 3000,
 	RETRY_MS = 1000,
+	HOMELESS_MS = 2000,
 	PLAIN_MAX = 4 * 1024 * 1024,    /* larger bodies are compressed: a frame has 16 MiB */
 };
 
@@ -107,7 +109,8 @@ static void tried(struct ns *s, bool ok)
 	s->failed = !ok;
 	if (ok) {
 		s->retry_ms = 0;
-		s->due_ms = clock_mono_ms() + period;
+		/* A slave that is not told of a master asks again soon. */
+		s->due_ms = clock_mono_ms() + (s->r->b->replica && ha_replica_homeless(s->r->b->replica) ? HOMELESS_MS : period);
 	} else {
 		s->r->b->metrics.registration_failures++;
 		s->retry_ms = s->retry_ms ? s->retry_ms * 2 : RETRY_MS;
@@ -152,6 +155,8 @@ static void on_registered(void *arg, int rc, struct frame *f)
 			log_info("registered name=%s addr=%s at=%s", b->conf->brokerName, b->addr, s->addr);
 		b->metrics.registrations++;
 		s->version = s->sent;
+		if (b->replica)
+			ha_replica_master(b->replica, frame_get(f, "haServerAddr"), frame_get(f, "masterAddr"));
 		if (s == s->r->all) /* one of them is enough; two might say different things for ever */
 			order_topics(b, f);
 	}
@@ -369,14 +374,6 @@ void register_turn(struct registrar *r)
 	DL_FOREACH(r->all, s)
 		if (!s->lost && s->opened)
 			send_registration(s);
-}
-
-struct conn *register_conn(const struct registrar *r)
-{
-	for (const struct ns *s = r->all; s; s = s->next)
-		if (s->opened && !s->lost && conn_alive(s->c))
-			return s->c;
-	return NULL;
 }
 
 void register_reload(struct registrar *r)

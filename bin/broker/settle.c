@@ -1,6 +1,7 @@
 /* settle.c: answers that wait, in two queues in order of arrival: for the log, then for the table of topics. */
 #include "settle.h"
 #include "broker.h"
+#include "ha_master.h"
 #include "register.h"
 #include "topic_table.h"
 #include <base/clock.h>
@@ -15,7 +16,8 @@ enum {
 
 struct held {
 	struct later to;
-	int64_t deadline_ms;
+	int64_t deadline_ms;    /* for the log, or for the topics */
+	int64_t slaves_ms;      /* deadline for the slaves */
 	struct send_done d;
 	bool plain;             /* no send: a code without fields */
 	char key[KEY_INLINE];
@@ -30,6 +32,7 @@ struct held_queue {             /* a ring; cap is a power of two */
 struct settle {
 	struct broker *b;
 	struct held_queue log, topics;
+	int64_t wanted;         /* the highest end_off that was waited for */
 	uv_timer_t timer;       /* runs while something waits */
 	bool ticking, stopped;
 };
@@ -96,6 +99,8 @@ static void finish(struct settle *s, struct held *h, int32_t code, const char *r
 
 	if (code == RESP_FLUSH_DISK_TIMEOUT)
 		s->b->metrics.flush_timeouts++;
+	else if (code)
+		s->b->metrics.slave_timeouts++;
 	if (h->plain)
 		reply(&q, code ? RESP_SYSTEM_ERROR : code, remark ? "%s" : NULL, remark);
 	else {
@@ -140,7 +145,8 @@ static void hold(struct settle *s, struct held_queue *at, struct req *q, const s
 {
 	struct held *h = push(at);
 
-	*h = (struct held){ .deadline_ms = clock_mono_ms() + ms, .plain = plain, .d = *d };
+	*h = (struct held){ .deadline_ms = clock_mono_ms() + ms, .slaves_ms = clock_mono_ms() + s->b->conf->slaveTimeout,
+			    .plain = plain, .d = *d };
 	later_take(&h->to, q);
 	tick(s);
 	if (d->uniq_key.n && d->uniq_key.n <= KEY_INLINE)
@@ -160,8 +166,10 @@ static void settle(struct settle *s, struct req *q, const struct send_done *d, b
 {
 	if (q->id.oneway)
 		return;
-	if (d->end_off && mqstore_flushed(s->b->store) < d->end_off) {
+	if (mqstore_flushed(s->b->store) < d->end_off || !ha_master_has(s->b->ha, d->ack_off, d->acks)) {
 		hold(s, &s->log, q, d, plain, s->b->conf->syncFlushTimeout);
+		if (d->end_off > s->wanted)
+			s->wanted = d->end_off;
 		broker_want_turn(s->b);
 	} else if (d->topics_version && !settle_topics_are(s, d->topics_version))
 		hold(s, &s->topics, q, d, plain, SETTLE_TOPIC_MS);
@@ -176,19 +184,38 @@ void settle_send(struct settle *s, struct req *q, const struct send_done *d)
 	settle(s, q, d, false);
 }
 
-void settle_plain(struct settle *s, struct req *q, int64_t end_off, uint64_t topics_version)
+void settle_plain(struct settle *s, struct req *q, const struct send_done *d)
 {
-	settle(s, q, &(struct send_done){ .end_off = end_off, .topics_version = topics_version }, true);
+	settle(s, q, d, true);
+}
+
+void settle_promise(struct settle *s, struct send_done *d, int64_t end_off, int32_t acks)
+{
+	if (s->b->conf->flushDiskType == FLUSH_SYNC)
+		d->end_off = end_off;
+	d->ack_off = end_off;
+	d->acks = acks ? acks : 2; /* too few are there: it waits for one to come */
 }
 
 void settle_topics(struct settle *s, struct req *q)
 {
-	settle_plain(s, q, 0, s->b->topics->file.version);
+	settle_plain(s, q, &(struct send_done){ .topics_version = s->b->topics->file.version });
 }
 
 bool settle_wants_flush(const struct settle *s)
 {
-	return s->log.n > 0;
+	return s->log.n > 0 && s->wanted > mqstore_flushed(s->b->store);
+}
+
+/* It is stored, but on too few machines, and the time is over. */
+static void too_few(struct settle *s, struct held *h)
+{
+	if (s->b->conf->ackOnTwoMachines)
+		finish(s, h, RESP_SERVICE_NOT_AVAILABLE, "stored here, but not on another machine within slaveTimeout: send it again");
+	else if (!ha_master_slaves(s->b->ha))
+		finish(s, h, RESP_SLAVE_NOT_AVAILABLE, "stored, but there is no slave");
+	else
+		finish(s, h, RESP_FLUSH_SLAVE_TIMEOUT, "stored, but not on enough slaves within slaveTimeout");
 }
 
 /* From the first queue: answered, or on to the second. */
@@ -198,15 +225,19 @@ static void check_log(struct settle *s, const char *failed)
 	struct held *h;
 
 	while ((h = first(&s->log))) {
-		if (h->d.end_off <= flushed) {
+		bool on_disk = h->d.end_off <= flushed, on_slaves = ha_master_has(s->b->ha, h->d.ack_off, h->d.acks);
+
+		if (on_disk && on_slaves) {
 			if (h->d.topics_version && !settle_topics_are(s, h->d.topics_version))
 				*push(&s->topics) = *h;
 			else
 				finish(s, h, RESP_SUCCESS, NULL);
-		} else if (failed)
+		} else if (!on_disk && failed)
 			finish(s, h, RESP_FLUSH_DISK_TIMEOUT, failed);
-		else if (h->deadline_ms <= now || s->stopped)
+		else if (!on_disk && (h->deadline_ms <= now || s->stopped))
 			finish(s, h, RESP_FLUSH_DISK_TIMEOUT, "stored, but not on the disk within syncFlushTimeout");
+		else if (!on_slaves && (h->slaves_ms <= now || s->stopped))
+			too_few(s, h);
 		else
 			break;
 		pop(&s->log);

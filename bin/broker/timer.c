@@ -7,6 +7,8 @@
 #include <base/log.h>
 #include <base/mem.h>
 #include <base/str.h>
+#include <base/sys.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -259,26 +261,6 @@ void timer_stat(struct timer *t, struct timer_stat *st)
 	st->pending = wheel_pending(t->wheel, t->read_ms);
 }
 
-int64_t timer_done_ms(struct timer *t)
-{
-	int64_t done = clock_now_ms();
-	struct mqstore_entry entry;
-	struct mq_message m;
-
-	if (t->off)
-		return done;
-	/* What lies in a step is due after its begin, see step_of(). */
-	if (t->slot.active && t->slot.ms < done)
-		done = t->slot.ms;
-	if (t->soonest < done)
-		done = t->soonest;
-	/* One that waits to be taken in was due after it came. */
-	if (t->queue && t->next < mqstore_queue_max(t->queue) && mqstore_entry(t->queue, t->next, &entry) == 0 &&
-	    timer_read(t, entry.log_off, &m) && m.store_ms < done)
-		done = m.store_ms;
-	return done;
-}
-
 void timer_write_check(struct timer *t, struct buf *out)
 {
 	struct wheel_check c = { 0 };
@@ -362,6 +344,26 @@ static int begin(struct timer *t, struct mq_error *e)
 	return rc;
 }
 
+/* On a slave the master delivers.  A wheel from before would say, to a master that starts here one day, that nothing of that has
+ * happened; without one all is made again from the queue, and what was delivered is found in the log. */
+static int forget_wheel(struct broker *b, struct mq_error *e)
+{
+	static const char *const name[] = { "timerwheel", "timerlog", "config/timercheck" };
+	int rc = 0;
+
+	for (size_t i = 0; i < sizeof name / sizeof name[0] && rc == 0; i++) {
+		char *path = mem_printf("%s/%s", b->conf->storePathRootDir, name[i]);
+		struct stat st;
+
+		rc = sys.stat(path, &st);
+		rc = rc == -ENOENT ? 0 : rc < 0 ? rc : S_ISDIR(st.st_mode) ? sys_remove_tree(path) : sys.unlink(path);
+		if (rc < 0)
+			err_sys(e, rc, "remove '%s'", path);
+		free(path);
+	}
+	return rc;
+}
+
 int timer_open(struct timer **out, struct broker *b, struct mq_error *e)
 {
 	struct timer *t = mem_alloc(sizeof *t);
@@ -369,7 +371,11 @@ int timer_open(struct timer **out, struct broker *b, struct mq_error *e)
 
 	*out = NULL;
 	t->b = b;
-	t->off = !b->conf->timerWheelEnable;
+	t->off = !b->conf->timerWheelEnable || b->conf->brokerRole == ROLE_SLAVE;
+	if (b->conf->brokerRole == ROLE_SLAVE && (rc = forget_wheel(b, e)) < 0) {
+		free(t);
+		return rc;
+	}
 	t->step = wheel_precision(b->conf->timerPrecisionMs);
 	t->armed = t->soonest = INT64_MAX;
 	if (!t->off) {

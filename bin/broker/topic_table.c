@@ -2,7 +2,6 @@
 #include "topic_table.h"
 #include "broker.h"
 #include "hold.h"
-#include "pop_hold.h"
 #include "offset_table.h"
 #include "register.h"
 #include <base/clock.h>
@@ -341,7 +340,6 @@ int topic_table_delete(struct topic_table *t, struct mq_str name, struct mq_erro
 		HASH_DEL(t->all, x);
 		x->deleted = true;
 		hold_wake_topic(t->b->hold, x, (struct mq_str){ 0 });
-		pop_hold_wake(t->b->pops, x, (struct mq_str){ 0 });
 		log_info("topic deleted name=%s", x->name);
 		changed(t, NULL);
 	}
@@ -353,6 +351,54 @@ int topic_table_delete(struct topic_table *t, struct mq_str name, struct mq_erro
 		topic_put(x);
 	}
 	return rc == MQ_ENOTFOUND ? 0 : rc;
+}
+
+static bool has(const struct body_topic_table *to, struct mq_str name)
+{
+	for (size_t i = 0; i < to->n; i++)
+		if (str_eq(to->topic[i].name, name))
+			return true;
+	return false;
+}
+
+void topic_table_replace(struct topic_table *t, const struct body_topic_table *to)
+{
+	struct topic *x, *tmp;
+	struct mq_error e;
+
+	if (body_version_eq(&t->version, &to->version))
+		return;
+	HASH_ITER(hh, t->all, x, tmp) {
+		struct mq_str name = x->conf.name;
+
+		if (x->system || has(to, name))
+			continue;
+		if (topic_table_delete(t, name, &e) < 0)
+			log_error("%s", e.text);
+	}
+	for (size_t i = 0; i < to->n; i++) {
+		const struct body_topic *conf = &to->topic[i];
+		struct mq_str name;
+
+		if (mq_check_topic(conf->name, &e) < 0) {
+			log_warn("topic of the master left out: %s", e.text);
+			continue;
+		}
+		x = topic_table_find(t, conf->name);
+		if (!x) {
+			create(t, conf, " by=master");
+			continue;
+		}
+		name = x->conf.name;
+		topic_set_attrs(x, conf->attr, conf->nattrs);
+		x->conf = (struct body_topic){ .attr = x->conf.attr, .nattrs = x->conf.nattrs, .read = conf->read, .write = conf->write,
+					       .perm = conf->perm, .sys_flag = conf->sys_flag, .order = conf->order,
+					       .multi_tag = conf->multi_tag };
+		x->conf.name = name;
+	}
+	changed(t, NULL);
+	t->version = to->version;
+	log_info("topics taken from the master topics=%zu", to->n);
 }
 
 void topic_table_order(struct topic_table *t, const struct body_pair *pair, size_t n)
@@ -532,7 +578,6 @@ int topic_table_set(struct topic_table *t, const struct body_topic *to, struct m
 	conf.nattrs = x->conf.nattrs;
 	x->conf = conf;
 	changed(t, x);
-	pop_hold_wake(t->b->pops, x, (struct mq_str){ 0 }); /* it may have more queues to wait on */
 	*was_changed = true;
 	log_info("topic changed name=%s read=%d write=%d perm=%d", x->name, to->read, to->write, to->perm);
 	return 0;

@@ -67,6 +67,8 @@ int topic_table_set(struct topic_table *t, const struct body_topic *to, struct m
 int topic_table_delete(struct topic_table *t, struct mq_str name, struct mq_error *e);
 /* Which topics are in order, by the name servers' table of ORDER_TOPIC_CONFIG: those that stand in it. */
 void topic_table_order(struct topic_table *t, const struct body_pair *pair, size_t n);
+/* A slave's: the master's table in the place of this one, if it is another version; topics that are not in it go, with their queues. */
+void topic_table_replace(struct topic_table *t, const struct body_topic_table *to);
 /* Something that is registered for all topics changed (brokerPermission). */
 void topic_table_touch(struct topic_table *t);
 

@@ -62,6 +62,7 @@ struct txn {
 	int64_t mark_base, mark_op, mark_end;
 	uint32_t turn;          /* whose turn it is among the producers of a group */
 	bool stopped;
+	bool slave;             /* its master does all this */
 	char trouble[200];      /* of the last round, said once */
 	struct buf props;       /* of one record */
 };
@@ -602,6 +603,8 @@ static void on_save(uv_timer_t *timer)
 
 void txn_save(struct txn *t)
 {
+	if (t->slave)
+		return;
 	mark(t);
 	take_mark(t);
 }
@@ -697,12 +700,16 @@ int txn_open(struct txn **out, struct broker *b, struct mq_error *e)
 		free(t);
 		return err_set(e, MQ_EINVAL, "queues of " TOPIC_HALF " and " TOPIC_OP_HALF " cannot be made");
 	}
-	load(t);
+	t->slave = b->conf->brokerRole == ROLE_SLAVE;
+	if (!t->slave)
+		load(t);
 	uv_timer_init(b->loop, &t->round_timer);
 	uv_timer_init(b->loop, &t->save_timer);
 	t->round_timer.data = t->save_timer.data = t;
-	uv_timer_start(&t->round_timer, on_round, (uint64_t)b->conf->transactionCheckInterval, 0);
-	uv_timer_start(&t->save_timer, on_save, SAVE_MS, SAVE_MS);
+	if (!t->slave) {
+		uv_timer_start(&t->round_timer, on_round, (uint64_t)b->conf->transactionCheckInterval, 0);
+		uv_timer_start(&t->save_timer, on_save, SAVE_MS, SAVE_MS);
+	}
 	*out = t;
 	return 0;
 }

@@ -18,7 +18,7 @@
 struct broker;
 struct txn;
 
-/* Find out what is pending; rounds begin with the loop.  *t NULL on failure. */
+/* Find out what is pending; rounds begin with the loop; on a slave neither, that is the master's to do.  *t NULL on failure. */
 int txn_open(struct txn **t, struct broker *b, struct mq_error *e);
 void txn_stop(struct txn *t);           /* no more rounds */
 /* After the last flush: note how far the two topics are done with, in the table of offsets. */

@@ -488,7 +488,7 @@ static void a_master_without_replicas(void **state)
 
 	send_n(f, "T", 0, 1);
 	a = ask(f->k, f->c, REQ_GET_BROKER_HA_STATUS, NONE, NULL);
-	snprintf(want, sizeof want, "\"haConnectionInfo\":[],\"inSyncSlaveNums\":0,\"master\":true,\"masterCommitLogMaxOffset\":%lld}",
+	snprintf(want, sizeof want, "\"haConnectionInfo\":[],\"inSyncSlaveNums\":0,\"refused\":[],\"master\":true,\"masterCommitLogMaxOffset\":%lld}",
 		 (long long)mqstore_log_max(f->b->store));
 	assert_non_null(strstr(body(a), want));
 }

@@ -1,0 +1,274 @@
+/* ha_feed.c: blocks out, reports in, for one slave. */
+#include "ha_feed.h"
+#include "broker.h"
+#include <base/byte.h>
+#include <base/clock.h>
+#include <base/err.h>
+#include <base/mem.h>
+#include <base/sys.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <store/replica.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum {
+	FAR = 32 << 20,         /* so much behind the end: by sendfile() */
+	COLD = 64 << 20,        /* so much behind: it may not be in memory */
+	LOOK = 1 << 20,         /* how much is looked for in memory at once */
+	WARM = 4 << 20,         /* how much a worker reads at once */
+	PUSH_MAX = 8 << 20,     /* bytes in one turn: then others have theirs */
+	REPORTS = 512,          /* read at once; only the newest counts */
+};
+
+void (*ha_feed_go_on)(struct ha_feed *f);
+
+struct ha_log ha_log_now(struct broker *b)
+{
+	return (struct ha_log){ mqstore_log_min(b->store), mqstore_log_max(b->store), replica_segment_bytes(b->store) };
+}
+
+struct ha_feed *ha_feed_new(struct broker *b, struct stream *s)
+{
+	struct ha_feed *f = mem_alloc(sizeof *f);
+
+	f->b = b;
+	f->s = s;
+	f->fd = -1;
+	f->began_ms = clock_now_ms();
+	ha_slave_begin(&f->slave, clock_mono_ms());
+	stream_set_owner(s, f);
+	return f;
+}
+
+int64_t ha_feed_behind(const struct ha_feed *f)
+{
+	return f->slave.known ? mqstore_log_max(f->b->store) - f->slave.next : 0;
+}
+
+static void drop_file(struct ha_feed *f)
+{
+	if (f->fd >= 0)
+		sys.close(f->fd);
+	f->fd = -1;
+}
+
+/* ---- Bringing cold bytes into memory ------------------------------------------------------------------------------------ */
+
+struct ha_warm {
+	struct ha_feed *feed;           /* NULL: it has gone */
+	uv_work_t work;
+	char path[SEGMENT_PATH];
+	int64_t from, n;                /* within the file */
+};
+
+static void warm_run(uv_work_t *work)
+{
+	struct ha_warm *w = work->data;
+	enum { PIECE = 256 * 1024 };
+	char *piece = mem_alloc(PIECE);
+	int fd = sys.open(w->path, O_RDONLY, 0);
+
+	/* If it cannot be read here, the one who sends it will say so. */
+	for (int64_t at = 0; fd >= 0 && at < w->n && sys.pread(fd, piece, PIECE, w->from + at) > 0; at += PIECE)
+		;
+	if (fd >= 0)
+		sys.close(fd);
+	free(piece);
+}
+
+static void warm_done(uv_work_t *work, int status)
+{
+	struct ha_warm *w = work->data;
+	struct ha_feed *f = w->feed;
+
+	clock_refresh();
+	if (f) {
+		f->warm = NULL;
+		f->warm_to = f->slave.next + w->n;
+		ha_feed_go_on(f);
+	}
+	free(w);
+}
+
+/* True: what comes next is in memory, or will be soon enough. */
+static bool is_warm(struct ha_feed *f)
+{
+	int64_t off = f->slave.next, segment = replica_segment_bytes(f->b->store), left = segment - off % segment, start;
+	struct ha_warm *w;
+
+	if (f->warm)
+		return false;
+	if (ha_feed_behind(f) < COLD || off < f->warm_to)
+		return true;
+	if (replica_in_memory(f->b->store, off, left < LOOK ? left : LOOK)) {
+		f->warm_to = off + LOOK;
+		return true;
+	}
+	w = mem_alloc(sizeof *w);
+	if (replica_file(f->b->store, off, w->path, &start) < 0) {
+		free(w);
+		return true; /* it is gone: that shows when it is sent */
+	}
+	w->feed = f;
+	w->from = off - start;
+	w->n = left < WARM ? left : WARM;
+	w->work.data = w;
+	f->warm = w;
+	uv_queue_work(f->b->loop, &w->work, warm_run, warm_done);
+	return false;
+}
+
+/* ---- Out ---------------------------------------------------------------------------------------------------------------- */
+
+/* Fill f->out with what comes next.  False: nothing. */
+static bool gather(struct ha_feed *f, const struct ha_limits *l)
+{
+	struct ha_log log = ha_log_now(f->b);
+	int64_t now = clock_mono_ms();
+
+	mqstore_write_out(f->b->store); /* what is sent is read from the files */
+	f->out.n = 0;
+	f->out.done = 0;
+	f->out.by_file = log.end - f->slave.next > FAR;
+	if (!is_warm(f))
+		return false;
+	while (f->out.n < (f->out.by_file ? 1 : HA_FEED_BLOCKS)) {
+		struct ha_send a = ha_slave_next(&f->slave, &log, l, now);
+		uint8_t *head = f->out.head[f->out.n];
+
+		if (a.what == HA_SEND_NOTHING)
+			break;
+		put_be64(head, (uint64_t)a.off);
+		put_be32(head + 8, (uint32_t)a.n);
+		f->out.block[f->out.n++] = a;
+		ha_slave_sent(&f->slave, &a, now);
+	}
+	return f->out.n > 0;
+}
+
+static int gone(struct ha_feed *f, int64_t off, struct mq_error *why)
+{
+	return err_set(why, MQ_ENOTFOUND, "bytes at %lld are no longer here: the log begins at %lld", (long long)off,
+		       (long long)mqstore_log_min(f->b->store));
+}
+
+/* What is left of f->out as pieces of memory. */
+static ssize_t send_mapped(struct ha_feed *f, struct mq_error *why)
+{
+	struct iovec v[HA_FEED_BLOCKS * 2];
+	int64_t skip = f->out.done, n;
+	int at = 0, from = 0;
+
+	for (int i = 0; i < f->out.n; i++) {
+		const struct ha_send *a = &f->out.block[i];
+		const uint8_t *body = a->n ? replica_view(f->b->store, a->off, &n) : NULL;
+
+		if (a->n && (!body || n < a->n))
+			return gone(f, a->off, why);
+		v[at++] = (struct iovec){ f->out.head[i], HA_HEAD };
+		if (a->n)
+			v[at++] = (struct iovec){ (void *)(uintptr_t)body, (size_t)a->n };
+	}
+	while (from < at && skip >= (int64_t)v[from].iov_len)
+		skip -= (int64_t)v[from++].iov_len;
+	if (from == at)
+		return 0;
+	v[from].iov_base = (char *)v[from].iov_base + skip;
+	v[from].iov_len -= (size_t)skip;
+	return stream_send(f->s, v + from, at - from, false);
+}
+
+static int open_file(struct ha_feed *f, int64_t off, struct mq_error *why)
+{
+	char path[SEGMENT_PATH];
+
+	if (f->fd >= 0 && off >= f->fd_start && off < f->fd_start + replica_segment_bytes(f->b->store))
+		return 0;
+	drop_file(f);
+	if (replica_file(f->b->store, off, path, &f->fd_start) < 0)
+		return gone(f, off, why);
+	f->fd = sys.open(path, O_RDONLY, 0);
+	return f->fd < 0 ? err_sys(why, f->fd, "open '%s'", path) : 0;
+}
+
+/* One block, its body straight from the file. */
+static ssize_t send_by_file(struct ha_feed *f, struct mq_error *why)
+{
+	const struct ha_send *a = &f->out.block[0];
+	int64_t done = f->out.done - HA_HEAD;
+	int rc;
+
+	if (done < 0) {
+		struct iovec v = { f->out.head[0] + f->out.done, (size_t)-done };
+
+		return stream_send(f->s, &v, 1, a->n > 0);
+	}
+	rc = open_file(f, a->off, why);
+	return rc < 0 ? rc : stream_send_file(f->s, f->fd, a->off + done - f->fd_start, (size_t)(a->n - done));
+}
+
+/* 1 all of f->out has left, 0 the socket takes no more, or a negative code. */
+static int send_out(struct ha_feed *f, struct mq_error *why)
+{
+	int64_t all = 0;
+
+	for (int i = 0; i < f->out.n; i++)
+		all += HA_HEAD + f->out.block[i].n;
+	while (f->out.done < all) {
+		ssize_t n = f->out.by_file ? send_by_file(f, why) : send_mapped(f, why);
+
+		if (n < 0 && !why->text[0])
+			err_set(why, (int)n, "%s", mq_strerror((int)n));
+		if (n <= 0)
+			return (int)n;
+		f->out.done += n;
+		f->bytes += n;
+	}
+	f->out.n = 0;
+	return 1;
+}
+
+int ha_feed_push(struct ha_feed *f, const struct ha_limits *l, struct mq_error *why)
+{
+	int64_t before = f->bytes;
+	int rc = 1;
+
+	why->text[0] = 0;
+	while (rc > 0 && f->bytes - before < PUSH_MAX && (f->out.n || gather(f, l)))
+		rc = send_out(f, why);
+	stream_want_write(f->s, f->out.n > 0 || (rc > 0 && f->bytes - before >= PUSH_MAX));
+	return rc < 0 ? rc : 0;
+}
+
+/* ---- In ----------------------------------------------------------------------------------------------------------------- */
+
+int ha_feed_read(struct ha_feed *f, struct mq_error *why)
+{
+	uint8_t buf[REPORTS * 8];
+	struct ha_log log = ha_log_now(f->b);
+	ssize_t got;
+	size_t n;
+	int rc = 0;
+
+	memcpy(buf, f->in, f->in_n);
+	got = stream_recv(f->s, &(struct iovec){ buf + f->in_n, sizeof buf - f->in_n }, 1);
+	if (got <= 0)
+		return got == 0 ? 0 : err_set(why, (int)got, "%s", mq_strerror((int)got));
+	n = f->in_n + (size_t)got;
+	/* Each is looked at: a number that is no good is not hidden by the one behind it. */
+	for (size_t at = 0; at + 8 <= n && rc == 0; at += 8)
+		rc = ha_slave_report(&f->slave, &log, (int64_t)be64(buf + at), clock_mono_ms(), why);
+	f->in_n = n % 8;
+	memcpy(f->in, buf + n - f->in_n, f->in_n);
+	return rc;
+}
+
+void ha_feed_free(struct ha_feed *f)
+{
+	if (f->warm)
+		f->warm->feed = NULL;
+	drop_file(f);
+	stream_close(f->s);
+	free(f);
+}

@@ -1,0 +1,301 @@
+#!/usr/bin/env bats
+# Two brokers of one name: the slave has every byte of the master's log, its tables, and serves readers; either may die; a slave
+# that has something else gives it up, and keeps a copy of what that was.
+
+load helpers
+
+setup() { mq_setup; start_namesrv; }
+teardown() { mq_teardown; }
+
+# up NAME [OPTION...]: a broker with its store in ./NAME; sets NAME_pid, NAME_port; later starts take the same ports.
+up() {
+	local name=$1 port=$1_port; shift
+	mkfifo "$name.ready"
+	mq-broker -n "$NAMESRV_ADDR" -p listenPort="${!port:-0}" -p bindAddress=127.0.0.1 -p brokerIP1=127.0.0.1 \
+		-p brokerName=b -p storePathRootDir="$PWD/$name" -p mappedFileSizeCommitLog=1048576 \
+		-p flushConsumerOffsetInterval=100 "$@" \
+		--ready-fd 9 9>"$name.ready" 2>>"$name.log" 3>&- </dev/null >/dev/null &
+	printf -v "${name}_pid" %s $!
+	pids+=($!)
+	read -r -t 60 "${name}_port" <"$name.ready"
+	rm "$name.ready"
+}
+
+master() { up m "$@" && until_true known "$m_port"; }
+slave() { up s -p brokerRole=SLAVE -p brokerId=1 -p slaveReadEnable=true "$@" && until_true known "$s_port"; }
+known() { mq-admin clusterList | grep -q "127.0.0.1:$1"; }
+
+kill_it() { # kill_it PID [SIGNAL]
+	kill "-${2:-9}" "$1"
+	wait "$1" 2>/dev/null || :
+}
+
+status() { mq-admin -o json haStatus -b "127.0.0.1:$1" | tr -d '\n'; }
+says() { status "$1" | grep -q -- "$2"; } # says PORT REGEX
+log_end() { mq-admin brokerStatus -b "127.0.0.1:$1" | awk -F'\t' '$1 == "commitLogMaxOffset" { print $2 }'; }
+level() { [ "$(log_end "$m_port")" = "$(log_end "$s_port")" ]; }
+
+# Both logs end at the same place, and every segment of the slave's is the master's, byte by byte.
+same_logs() {
+	local f
+	until_true level
+	for f in s/commitlog/*; do cmp "$f" "m/commitlog/${f##*/}" || return 1; done
+}
+
+# What the queues of a store list, one message a line.
+listed() { mq-recv -e -n "store:$PWD/$1" -f '%q %o %s\n' "$2" | sort; }
+
+@test "a slave has the master's log, its queues, topics, groups and offsets" {
+	master
+	seq 3000 | mq-send -K ' ' numbers
+	mq-recv -e -c 500 -g readers numbers >/dev/null
+	mq-admin updateTopic -b "127.0.0.1:$m_port" -t made -r 3 -w 5 >/dev/null
+	slave
+	same_logs
+	seq 3000 | mq-send later
+	same_logs
+	until_true says "$m_port" '"inSyncSlaveNums": *1'
+	until_true grep -q '"made"' s/config/topics.json
+	until_true grep -q '"readers"' s/config/subscriptionGroup.json
+	until_true grep -q 'numbers@readers' s/config/consumerOffset.json
+	kill_it "$s_pid" TERM
+	kill_it "$m_pid" TERM
+	listed m later >m.listed
+	listed s later >s.listed
+	[ "$(wc -l <m.listed)" = 3000 ]
+	cmp m.listed s.listed
+	cmp <(mq-admin check -n "store:$PWD/s" 2>&1 | grep -c DAMAGE) <(echo 0)
+	for f in m/consumequeue/later/*/*; do cmp "$f" "s/${f#m/}"; done
+}
+
+@test "a slave is killed under load and catches up" {
+	master
+	slave
+	seq 60000 | mq-send load &
+	local sender=$!
+	until_true grep -q load m/config/topics.json
+	kill_it "$s_pid"
+	slave
+	ended $sender
+	[ "$status" = 0 ]
+	same_logs
+	[ "$(stored load)" = 60000 ]
+}
+
+@test "the master is killed: readers go to the slave, and back when it is there again" {
+	master -p ackOnTwoMachines=true
+	slave
+	until_true says "$m_port" '"inSyncSlaveNums": *1'
+	seq 5000 | mq-send kept
+	until_true grep -q '"kept"' s/config/topics.json
+	kill_it "$m_pid"
+	until_true ! known "$m_port"
+	# Every message that was acknowledged is on the slave.
+	run -0 mq-recv -e kept
+	assert_equal "$(sort -n <<<"$output" | uniq | wc -l)" 5000
+	run mq-send kept <<<"no master, no message"
+	assert_failure
+	master -p ackOnTwoMachines=true
+	until_true says "$m_port" '"inSyncSlaveNums": *1'
+	seq 5001 5100 | mq-send kept
+	same_logs
+	[ "$(stored kept)" = 5100 ]
+}
+
+@test "a slave that does not say slaveReadEnable sends readers away" {
+	master
+	seq 10 | mq-send t
+	slave -p slaveReadEnable=false
+	same_logs
+	kill_it "$m_pid"
+	until_true ! known "$m_port"
+	run timeout 5 mq-recv -e t
+	assert_failure
+	refute_output --partial 1
+}
+
+@test "what a slave has and the master has not is cut, saved, and said" {
+	master
+	slave
+	seq 1000 | mq-send t
+	same_logs
+	kill_it "$s_pid"
+	# The slave's store lives a life of its own for a while.
+	up own -p storePathRootDir="$PWD/s" -p brokerName=own
+	until_true known "$own_port"
+	mq-admin updateTopic -b "127.0.0.1:$own_port" -t t >/dev/null
+	for i in $(seq 50); do echo "own$i"; done | mq-send -q own:0 t
+	kill_it "$own_pid" TERM
+	until_true ! known "$own_port"
+	seq 1001 1500 | mq-send t
+	slave
+	same_logs
+	run grep -c 'WARN ha cut: the master does not have it' s.log
+	assert_output 1
+	assert [ "$(ls -d s/cut/* | wc -l)" = 1 ]
+	run mq-recv -e -n "store:$(ls -d "$PWD"/s/cut/*)" t
+	assert_line own1
+	assert_line own50
+	# The master's messages, and no others, are read from it.
+	kill_it "$m_pid"
+	until_true ! known "$m_port"
+	run -0 mq-recv -e t
+	refute_line --partial own
+	assert_equal "$(sort -n <<<"$output" | uniq | wc -l)" 1500
+}
+
+@test "a slave with the same length and other bytes is found out too" {
+	master
+	slave
+	seq 100 | mq-send t
+	same_logs
+	kill_it "$s_pid"
+	local at
+	# The last record differs: a byte of its body.
+	at=$(grep -obUa 'TRACE_ON' s/commitlog/00000000000000000000 | tail -n 1 | cut -d: -f1)
+	printf x | dd of=s/commitlog/00000000000000000000 bs=1 seek=$((at + 2)) conv=notrunc status=none
+	slave
+	same_logs
+	run -0 grep 'WARN ha cut: the master does not have it' s.log
+}
+
+@test "a master that has lost its store takes nothing from the slave" {
+	master
+	slave
+	seq 1000 | mq-send t
+	same_logs
+	until_true grep -q '"t"' s/config/topics.json
+	kill_it "$m_pid"
+	mv m lost
+	master
+	echo anew | mq-send t
+	until_true says "$s_port" 'have no record in common: nothing is touched'
+	assert [ ! -e s/cut ]
+	kill_it "$m_pid"
+	until_true ! known "$m_port"
+	[ "$(stored t)" = 1000 ]
+}
+
+@test "a slave that is too old begins anew with the master's first byte" {
+	master -p mappedFileSizeCommitLog=65536
+	slave -p mappedFileSizeCommitLog=65536
+	seq 100 | mq-send t
+	same_logs
+	kill_it "$s_pid" TERM
+	seq 6000 | mq-send t
+	mq-admin updateBrokerConfig -b "127.0.0.1:$m_port" -k maxStoreBytes -v 300000 >/dev/null
+	trimmed() { mq-admin deleteExpiredCommitLog -b "127.0.0.1:$m_port" && [ ! -e m/commitlog/00000000000000000000 ]; }
+	until_true trimmed # what is not on the disk yet is not removed
+	slave -p mappedFileSizeCommitLog=65536
+	same_logs
+	assert_equal "$(ls s/commitlog | grep -v '\.' | head -n 1)" "$(ls m/commitlog | grep -v '\.' | head -n 1)"
+	run -0 grep 'the log is set aside and begins anew' s.log
+	assert [ -d s/cut ]
+}
+
+@test "segments of another size are refused with the key to change" {
+	master
+	echo hello | mq-send t
+	slave -p mappedFileSizeCommitLog=2097152
+	until_true says "$s_port" 'mappedFileSizeCommitLog is 2097152 here and 1048576 at the master'
+}
+
+@test "ackOnTwoMachines: no success without a second machine" {
+	master -p ackOnTwoMachines=true -p slaveTimeout=700
+	run mq-send t <<<alone
+	assert_failure
+	assert_output --partial 'in-sync replicas not enough'
+	slave
+	until_true says "$m_port" '"inSyncSlaveNums": *1'
+	run -0 mq-send t <<<two
+	# A slave that hangs: stored, and not acknowledged.
+	kill -STOP "$s_pid"
+	run mq-send t <<<hangs
+	assert_failure
+	kill -CONT "$s_pid"
+	same_logs
+	run -0 mq-send t <<<again
+	run -0 mq-recv -e t
+	refute_line alone
+	assert_line two
+	assert_line again
+}
+
+@test "SYNC_MASTER: the reference's words and codes" {
+	master -p brokerRole=SYNC_MASTER -p slaveTimeout=300
+	run -0 mq-send t <<<"waits for nobody"
+	run -0 grep 'inSyncReplicas=1 waits for no slave' m.log
+	kill_it "$m_pid" TERM
+	master -p brokerRole=SYNC_MASTER -p slaveTimeout=300 -p inSyncReplicas=2
+	run mq-send t <<<"nobody is there"
+	assert_output --partial SLAVE_NOT_AVAILABLE
+	slave
+	until_true says "$m_port" '"inSyncSlaveNums": *1'
+	run -0 mq-send t <<<"there is one"
+	refute_output
+	kill -STOP "$s_pid"
+	run mq-send t <<<"it is late"
+	assert_output --partial FLUSH_SLAVE_TIMEOUT
+	kill -CONT "$s_pid"
+	# With the switch on, as many as there are.
+	kill_it "$s_pid"
+	mq-admin updateBrokerConfig -b "127.0.0.1:$m_port" -k enableAutoInSyncReplicas -v true >/dev/null
+	until_true says "$m_port" '"inSyncSlaveNums": *0'
+	run -0 mq-send t <<<"alone again"
+	refute_output
+}
+
+# A connection to the master's replication port, as descriptor 8.
+ha_connect() { exec 8<>"/dev/tcp/127.0.0.1/$((m_port + 1))"; }
+
+@test "a forged number acknowledges nothing" {
+	master -p ackOnTwoMachines=true -p slaveTimeout=500
+	ha_connect
+	printf '\177\377\377\377\377\377\377\377' >&8
+	run timeout 10 cat <&8
+	assert_success # the master ends the connection
+	run mq-send t <<<forged
+	assert_failure
+	exec 8>&-
+	until_true says "$m_port" 'it is ahead: it has bytes up to 9223372036854775807'
+	run -0 grep 'WARN ha slave turned away addr=127.0.0.1' m.log
+}
+
+@test "only who is allowed may follow" {
+	master -p haAllowedAddresses='10.0.0.0/8;192.168.7.7'
+	echo hello | mq-send t
+	slave
+	until_true says "$m_port" 'haAllowedAddresses does not have its address'
+	[ "$(log_end "$s_port")" = 0 ]
+	mq-admin updateBrokerConfig -b "127.0.0.1:$m_port" -k haAllowedAddresses -v 127.0.0.0/8 >/dev/null
+	same_logs
+	run mq-broker -p haAllowedAddresses=example.org -p storePathRootDir="$PWD/x"
+	assert_failure
+	assert_output --partial 'is no address'
+}
+
+@test "a port scanner leaves nothing behind and disturbs nobody" {
+	master
+	slave
+	seq 100 | mq-send t
+	same_logs
+	local before; before=$(ls "/proc/$m_pid/fd" | wc -l)
+	for i in $(seq 500); do
+		(exec 8<>"/dev/tcp/127.0.0.1/$((m_port + 1))") 2>/dev/null
+	done
+	few() { [ "$(ls "/proc/$m_pid/fd" | wc -l)" -le "$before" ]; }
+	until_true few
+	seq 100 | mq-send t
+	same_logs
+}
+
+@test "a topic deleted at the master goes from the slave, with its files" {
+	master
+	slave
+	seq 100 | mq-send gone
+	same_logs
+	until_true grep -q '"gone"' s/config/topics.json
+	mq-admin deleteTopic -c DefaultCluster -t gone >/dev/null
+	until_true ! grep -q '"gone"' s/config/topics.json
+	assert [ ! -e s/consumequeue/gone ]
+}
