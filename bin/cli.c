@@ -400,23 +400,41 @@ static bool date(const char *p, int64_t *out)
 	return true;
 }
 
-int64_t cli_time_ms(const char *opt, const char *value)
+bool cli_duration_parse(const char *value, int64_t *ms)
+{
+	return with_unit(value, durations, ms);
+}
+
+bool cli_time_parse(const char *value, int64_t *ms)
 {
 	const char *p = value[0] == '@' ? value + 1 : value;
 	int64_t v;
 
-	if (strcmp(p, "now") == 0)
-		return now_ms();
-	if (p[0] == '-' && with_unit(p + 1, durations, &v))
-		return now_ms() - v;
-	if (p[0] && p[strspn(p, "0123456789")] == '\0') {
-		v = cli_int(opt, p, 0, INT64_MAX);
-		return v >= 100000000000 ? v : v * 1000; /* seconds reach that in the year 5138, milliseconds did in 1973 */
+	if (strcmp(p, "now") == 0) {
+		*ms = now_ms();
+		return true;
 	}
-	if (date(p, &v))
-		return v;
-	cli_usage_error("%s: '%s' is no time: 2026-11-30, 2026-11-30T12:00:00[.123][Z], -10m, now, or seconds or milliseconds "
-	                "since 1970", opt, value);
+	if ((p[0] == '-' || p[0] == '+') && with_unit(p + 1, durations, &v)) {
+		*ms = p[0] == '-' ? now_ms() - v : now_ms() + v;
+		return true;
+	}
+	if (p[0] && p[strspn(p, "0123456789")] == '\0') {
+		errno = 0;
+		v = strtoll(p, NULL, 10);
+		*ms = v >= 100000000000 ? v : v * 1000; /* seconds reach that in the year 5138, milliseconds did in 1973 */
+		return errno == 0;
+	}
+	return date(p, ms);
+}
+
+int64_t cli_time_ms(const char *opt, const char *value)
+{
+	int64_t ms;
+
+	if (!cli_time_parse(value, &ms))
+		cli_usage_error("%s: '%s' is no time: 2026-11-30, 2026-11-30T12:00:00[.123][Z], -10m, +10m, now, or seconds or "
+		                "milliseconds since 1970", opt, value);
+	return ms;
 }
 
 void cli_queue(const char *opt, const char *value, const char **broker, int32_t *id)

@@ -50,7 +50,11 @@ int cli_option(int argc, char **argv, const struct cli_option *rows, const char 
 int64_t cli_int(const char *opt, const char *value, int64_t min, int64_t max);
 int64_t cli_duration_ms(const char *opt, const char *value);   /* 10s 5m 2h 3d 500ms; a bare number is seconds */
 int64_t cli_size(const char *opt, const char *value);          /* 64K 1M 2G */
-int64_t cli_time_ms(const char *opt, const char *value);       /* @ms, @s, 2026-11-30[T12:00[:00[.123]]][Z], -10m, now */
+int64_t cli_time_ms(const char *opt, const char *value);       /* @ms, @s, 2026-11-30[T12:00[:00[.123]]][Z], -10m, +10m, now */
+
+/* The last two of these without ending the program: false if value is none. */
+bool cli_duration_parse(const char *value, int64_t *ms);
+bool cli_time_parse(const char *value, int64_t *ms);
 
 /* BROKER:ID.  *broker is allocated and stays. */
 void cli_queue(const char *opt, const char *value, const char **broker, int32_t *id);

@@ -110,6 +110,24 @@ static int read_queue(const json_t *v, struct compose_json *j, struct mq_error *
 	return 0;
 }
 
+/* "delay":"10s", "at":"2026-11-30T12:00" or milliseconds. */
+static int read_when(const char *field, const json_t *v, struct compose_json *j, struct mq_error *err)
+{
+	struct bytes text = { 0 };
+	int rc;
+
+	if (j->has_when)
+		return wrong(err, "'delay' and 'at' in one line");
+	j->has_when = true;
+	rc = value(field, v, false, &text, err);
+	if (rc == 0) {
+		bytes_byte(&text, '\0');
+		rc = strcmp(field, "at") == 0 ? compose_put_at(j->when, text.p, err) : compose_put_delay(j->when, text.p, err);
+	}
+	bytes_free(&text);
+	return rc;
+}
+
 static bool is(const char *field, const char *name, bool *coded)
 {
 	size_t n = strlen(name);
@@ -155,6 +173,8 @@ static int read_field(struct compose_json *j, const char *field, const json_t *v
 	}
 	if (is(field, "properties", &coded))
 		return read_props(field, v, coded, j, err);
+	if (strcmp(field, "delay") == 0 || strcmp(field, "at") == 0)
+		return read_when(field, v, j, err);
 	if (strcmp(field, "queue") == 0)
 		return read_queue(v, j, err);
 	if (strcmp(field, "shardingKey") == 0) {
@@ -167,7 +187,8 @@ static int read_field(struct compose_json *j, const char *field, const json_t *v
 		j->flag = (int32_t)json_integer_value(v);
 		return 0;
 	}
-	return wrong(err, "unknown field '%s'; known are topic, body, body64, keys, tags, properties, queue, shardingKey, flag",
+	return wrong(err, "unknown field '%s'; known are topic, body, body64, keys, tags, properties, queue, shardingKey, delay, at, "
+	             "flag",
 	             field);
 }
 
@@ -184,8 +205,8 @@ int compose_json_read(struct compose_json *j, struct mq_str line, struct mq_erro
 		json_decref(doc);
 		return wrong(err, "an object is wanted: {\"body\":\"...\"}");
 	}
-	j->topic->n = j->body->n = j->keys->n = j->tag->n = j->props->n = j->sharding->n = 0;
-	j->has_topic = j->has_body = j->has_keys = j->has_tag = j->has_sharding = false;
+	j->topic->n = j->body->n = j->keys->n = j->tag->n = j->props->n = j->when->n = j->sharding->n = 0;
+	j->has_topic = j->has_body = j->has_keys = j->has_tag = j->has_when = j->has_sharding = false;
 	j->broker[0] = '\0';
 	j->queue_id = -1;
 	j->flag = 0;

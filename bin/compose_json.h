@@ -6,11 +6,11 @@
 
 /* What a line says.  All texts are copied into the buffers. */
 struct compose_json {
-	struct bytes *topic, *body, *keys, *tag, *props, *sharding;
+	struct bytes *topic, *body, *keys, *tag, *props, *when, *sharding;
 	char broker[256];
 	int32_t queue_id;             /* -1 = none */
 	int32_t flag;
-	bool has_topic, has_body, has_keys, has_tag, has_sharding;
+	bool has_topic, has_body, has_keys, has_tag, has_when, has_sharding;
 };
 
 /* 0 or MQ_EINVAL with the reason. */

@@ -3,6 +3,7 @@
  *   send_options  what was asked for                send_input   records as they come
  *   compose       record -> message                 send_gather  messages -> batches
  *   send_flight   sends under way, what became      send_resume  how far an earlier run came
+ *   send_txn      transactions and their commands   seal         sealing and signing
  *
  * The loop: as long as sends may leave, gather what records are there, never waiting for more, and hand them to the client as one
  * batch; then let the loop turn until an answer or input comes.  So one line that comes alone leaves alone and at once, and
@@ -35,13 +36,15 @@ static struct app {
 	struct send_gather gather;
 	struct flight flight;
 	struct flight_batch batch;
+	struct send_txn txn;
 	struct send_resume resume;
 	struct progress progress;
 	struct interrupt interrupt;
-	uv_timer_t tick;
+	uv_timer_t tick, waited;
 	uv_prepare_t prepare;
 	/* State. */
 	int64_t rate_start_ms, rate_used, saved_ms;
+	int64_t ended_ms;               /* when the input had ended; 0 = not yet */
 } a;
 
 /* ---- The loop --------------------------------------------------------------------------------------------------------- */
@@ -124,6 +127,22 @@ static void on_interrupt(void *arg)
 	send_input_drain(&a.input);
 }
 
+/* Nothing more to answer for the brokers? */
+static bool answered(void)
+{
+	int64_t now = now_ms();
+
+	if (a.txn.busy)
+		return false;
+	if (!a.o.wait_ms || a.interrupt.got || a.flight.stop)
+		return true;
+	if (!a.ended_ms) {
+		a.ended_ms = now;
+		uv_timer_start(&a.waited, on_tick, (uint64_t)a.o.wait_ms, 0);
+	}
+	return now - a.ended_ms >= a.o.wait_ms;
+}
+
 /* Before the loop goes to sleep: send what is there; and is that all?  (Not between two turns of UV_RUN_ONCE: that sleeps after
  * timers that were due.) */
 static void on_prepare(uv_prepare_t *h)
@@ -131,7 +150,7 @@ static void on_prepare(uv_prepare_t *h)
 	feed();
 	save(false);
 	progress_tick(&a.progress, now_ms(), a.flight.accepted, a.flight.opt.oneway ? "sent" : "acknowledged", "");
-	if (a.flight.under_way == 0 && (a.flight.stop || send_gather_done(&a.gather)))
+	if (a.flight.under_way == 0 && (a.flight.stop || send_gather_done(&a.gather)) && answered())
 		uv_stop(h->loop);
 	else
 		set_tick();
@@ -142,6 +161,7 @@ static void run(void)
 	uv_loop_t *loop = mqclient_loop(a.client);
 
 	uv_timer_init(loop, &a.tick);
+	uv_timer_init(loop, &a.waited);
 	uv_prepare_init(loop, &a.prepare);
 	uv_prepare_start(&a.prepare, on_prepare);
 	uv_run(loop, UV_RUN_DEFAULT);
@@ -151,13 +171,18 @@ static void run(void)
 /* Who is interrupted or refused wants to know how much arrived. */
 static void sum_up(void)
 {
-	const char *word = a.flight.opt.oneway ? "sent" : "acknowledged";
-	char more[200] = "";
+	const char *word = a.flight.opt.oneway ? "sent" : a.o.transaction ? "committed" : a.o.request ? "answered" : "acknowledged";
+	char more[400] = "";
 
 	if (a.flight.lost)
 		snprintf(more, sizeof(more), ", %" PRId64 " not", a.flight.lost);
 	if (a.flight.refused)
 		snprintf(more + strlen(more), sizeof(more) - strlen(more), ", %" PRId64 " refused", a.flight.refused);
+	if (a.flight.rolled_back)
+		snprintf(more + strlen(more), sizeof(more) - strlen(more), ", %" PRId64 " rolled back", a.flight.rolled_back);
+	if (a.flight.undecided)
+		snprintf(more + strlen(more), sizeof(more) - strlen(more), ", %" PRId64 " not decided: the brokers ask group '%.60s'",
+		         a.flight.undecided, a.o.send.group);
 	for (int i = 0; i < 3; i++)
 		if (a.flight.late[i])
 			snprintf(more + strlen(more), sizeof(more) - strlen(more), ", %" PRId64 " with code %d", a.flight.late[i], 10 + i);
@@ -170,6 +195,30 @@ static void sum_up(void)
 }
 
 /* ---- Begin and end ---------------------------------------------------------------------------------------------------- */
+
+/* Messages that are more than sent. */
+static void open_modes(void)
+{
+	static const enum record_mode replies[] = { [FRAME_LINE] = RECORD_LINE, [FRAME_NUL] = RECORD_NUL, [FRAME_WHOLE] = RECORD_RAW,
+	                                            [FRAME_LENGTH] = RECORD_LENGTH, [FRAME_JSON] = RECORD_JSON };
+	struct mq_error err;
+
+	a.flight.request = a.o.request;
+	a.flight.replies.mode = replies[a.o.framing];
+	if (seal_out(&a.o.seal))
+		a.flight.seal = &a.o.seal;
+	if (!a.o.transaction && !a.o.check)
+		return;
+	a.txn.client = a.client;
+	a.txn.loop = mqclient_loop(a.client);
+	a.txn.group = a.o.send.group;
+	if (a.o.transaction) {
+		a.flight.txn = &a.txn;
+		a.flight.opt.half = true;
+	}
+	if (send_txn_answer(&a.txn, a.o.compose.topic, &err) != 0)
+		cli_fail(&err);
+}
 
 static void open_all(char **files, int nfiles)
 {
@@ -185,6 +234,7 @@ static void open_all(char **files, int nfiles)
 	a.flight.verbose = a.o.verbose;
 	a.flight.topic_per_record = a.o.topic_per_record;
 	a.flight.max_sends = (int)a.o.in_flight;
+	send_txn_open(&a.txn, a.o.transaction, a.o.check);
 	if (mqclient_address(a.o.addr, addr, sizeof(addr), &err) != 0)
 		cli_fail(&err);
 	if (mqclient_addr_kind(addr) == MQCLIENT_STORE)
@@ -196,7 +246,7 @@ static void open_all(char **files, int nfiles)
 		if (a.flight.failed_fd < 0)
 			cli_die(CLI_SYSTEM, "--failed: open '%s': %s", a.o.failed, strerror(errno));
 	}
-	if (a.flight.verbose) {
+	if (a.flight.verbose || a.o.transaction) {
 		a.batch.ids = malloc(FLIGHT_BATCH_MAX * sizeof(*a.batch.ids));
 		if (!a.batch.ids)
 			cli_die(CLI_SYSTEM, "out of memory");
@@ -205,9 +255,12 @@ static void open_all(char **files, int nfiles)
 		cli_fail(&err);
 	a.flight.client = a.client;
 	a.flight.input = &a.input;
+	open_modes();
 	a.gather = (struct send_gather){ .input = &a.input, .compose = &a.o.compose, .flight = &a.flight, .resume = &a.resume,
 	                                 .framing = a.o.framing, .batch_max = a.o.batch_max, .skip_empty = a.o.skip_empty,
-	                                 .strict = a.o.strict };
+	                                 .strict = a.o.strict,
+	                                 .alone = a.o.request || a.o.transaction || seal_out(&a.o.seal),
+	                                 .with_id = a.o.verbose || a.o.transaction };
 	/* A key may stand before the body; JSON may need six bytes for one. */
 	if (a.o.framing == FRAME_JSON)
 		max = 8 * (size_t)MQ_BODY_MAX;
@@ -234,6 +287,8 @@ static int close_all(void)
 		flight_status(&a.flight, CLI_SYSTEM);
 	}
 	flight_free(&a.flight);
+	send_txn_free(&a.txn);
+	seal_free(&a.o.seal);
 	send_resume_free(&a.resume);
 	compose_free(&a.o.compose);
 	bytes_free(&a.batch.bytes);

@@ -21,6 +21,7 @@ struct recv_queue {
 	struct recv_flow *flow;
 	struct runner_lane lane;
 	int64_t open;                 /* messages under way */
+	int32_t level;                /* at which the message at hand is sent back */
 	int resume;                   /* entry, -1 = none */
 };
 
@@ -82,24 +83,160 @@ static void on_broken(void *arg, int rc)
 	recv_flow_stop(f);
 }
 
-static void on_done(void *arg, void *queue, int64_t off, bool ok, const char *why)
-{
-	struct recv_flow *f = arg;
-	struct recv_queue *rq = queue;
+/* ---- A command has ended ---------------------------------------------------------------------------------------------- */
 
-	if (ok) {
-		settled(f, rq, off);
-		return;
-	}
+enum { AGAIN_MS = 1000 /* in place, or when the broker does not take a message back */ };
+
+static void fail(struct recv_flow *f, struct runner_job *j, const char *why)
+{
+	const struct recv_queue *rq = j->queue;
+
 	if (f->command_failed) {
-		cli_warn("-x: %s at %s %s:%d offset %" PRId64, why, rq->key.topic, rq->q.broker, rq->q.id, off);
+		cli_warn("%s: %s at %s %s:%d offset %" PRId64, f->runner.command.opt, why, rq->key.topic, rq->q.broker, rq->q.id, j->off);
+		runner_drop(j);
 		return;
 	}
 	f->command_failed = true;
 	f->why.code = MQ_ECANCELLED;
-	snprintf(f->why.text, sizeof(f->why.text), "-x: %s at %s %s:%d offset %" PRId64 ": stopped, not committed", why,
-	         rq->key.topic, rq->q.broker, rq->q.id, off);
+	snprintf(f->why.text, sizeof(f->why.text), "%s: %s at %s %s:%d offset %" PRId64 ": stopped, not committed",
+	         f->runner.command.opt, why, rq->key.topic, rq->q.broker, rq->q.id, j->off);
 	recv_flow_stop(f);
+	runner_stop(&f->runner);
+	runner_drop(j);
+}
+
+static void done_with(struct recv_flow *f, struct runner_job *j)
+{
+	struct recv_queue *rq = j->queue;
+
+	settled(f, rq, j->off);
+	runner_end(j);
+}
+
+static void tell(struct recv_flow *f, const struct runner_job *j, const char *why, const char *what)
+{
+	const struct recv_queue *rq = j->queue;
+
+	cli_warn("%s: %s at %s %s:%d offset %" PRId64 ": %s", f->runner.command.opt, why, rq->key.topic, rq->q.broker,
+	         rq->q.id, j->off, what);
+}
+
+static void send_back(struct runner_job *j);
+
+static void on_sent_back(void *arg, int rc, const struct mq_error *err)
+{
+	struct runner_job *j = arg;
+	struct recv_queue *rq = j->queue;
+	struct recv_flow *f = rq->flow;
+
+	if (rc == 0) {
+		*(rq->level < 0 ? &f->dead : &f->retried) += 1;
+		done_with(f, j);
+		return;
+	}
+	cli_warn("%s: tried again", err->text);
+	runner_later(j, AGAIN_MS, send_back);
+}
+
+/* rq->level says when it is to come again. */
+static void send_back(struct runner_job *j)
+{
+	struct recv_queue *rq = j->queue;
+	struct recv_flow *f = rq->flow;
+	struct mqclient_back b = { .broker = rq->q.broker, .topic = bytes_view(&j->topic), .log_off = j->log_off, .id = j->id,
+	                           .delay_level = rq->level,
+	                           .max_times = f->max_attempts > 0 && rq->level >= 0 ? f->max_attempts - 1 : -1 };
+	struct mq_error err;
+	int rc = mqclient_send_back(f->consumer, &b, on_sent_back, j, &err);
+
+	if (rc != 0)
+		on_sent_back(j, rc, &err);
+}
+
+/* Where there is no way back a message that is to be buried is passed over. */
+static void bury(struct recv_flow *f, struct runner_job *j, const char *why)
+{
+	struct recv_queue *rq = j->queue;
+
+	if (f->broadcast) {
+		tell(f, j, why, "passed over: who broadcasts has no dead letters");
+		done_with(f, j);
+		return;
+	}
+	tell(f, j, why, "to the dead letters");
+	rq->level = -1;
+	send_back(j);
+}
+
+static void retry(struct recv_flow *f, struct runner_job *j, const struct exit_action *a, const char *why)
+{
+	struct recv_queue *rq = j->queue;
+
+	if (!f->in_place) {
+		tell(f, j, why, "sent back");
+		rq->level = a->level;
+		send_back(j);
+		return;
+	}
+	if (f->max_attempts > 0 && (int64_t)j->reconsumed + j->runs >= f->max_attempts) {
+		bury(f, j, why);
+		return;
+	}
+	if (j->runs == 1)
+		tell(f, j, why, "tried again, and what is behind it waits");
+	runner_later(j, a->ms > 0 ? a->ms : AGAIN_MS, runner_again);
+}
+
+static void decide(struct recv_flow *f, struct runner_job *j, const struct child_end *end)
+{
+	const struct exit_action *a = exit_map_of(&f->on_exit, end);
+
+	if (a->what == EXIT_OK)
+		done_with(f, j);
+	else if (a->what == EXIT_STOP || !f->group)
+		fail(f, j, end->why);
+	else if (a->what == EXIT_DEAD)
+		bury(f, j, end->why);
+	else
+		retry(f, j, a, end->why);
+}
+
+/* The asker has it, or is no longer there. */
+static void on_replied(void *arg, int rc, const struct mq_error *err)
+{
+	struct runner_job *j = arg;
+	struct recv_queue *rq = j->queue;
+
+	if (rc != 0)
+		cli_warn("%s", err->text);
+	done_with(rq->flow, j);
+}
+
+static void on_done(void *arg, struct runner_job *j, const struct child_end *end)
+{
+	struct recv_flow *f = arg;
+	struct recv_queue *rq = j->queue;
+	struct mq_message m = { .props = bytes_view(&j->props) };
+	struct mq_error err;
+	int rc;
+
+	if (!f->reply || end->code != 0 || !mqclient_wants_reply(&m)) {
+		decide(f, j, end);
+		return;
+	}
+	rc = mqclient_reply(f->client, &m, rq->q.broker, f->group, end->output, on_replied, j, &err);
+	if (rc != 0)
+		on_replied(j, rc, &err);
+}
+
+static void on_dropped(void *arg, void *queue, int64_t off)
+{
+	struct recv_flow *f = arg;
+	struct recv_queue *rq = queue;
+
+	rq->open--;
+	if (f->consumer)
+		mqclient_settle(f->consumer, topic_of(rq), &rq->q, off, false);
 }
 
 /* ---- On the way ------------------------------------------------------------------------------------------------------- */
@@ -120,6 +257,35 @@ static bool full(const struct recv_flow *f)
 	return f->run ? runner_full(&f->runner) : sink_full(&f->sink);
 }
 
+/* Open what is sealed, and see who signed it.  A message that cannot be trusted ends the program: it is not committed. */
+static bool unseal(struct recv_flow *f, const struct recv_queue *rq, struct mq_message *m, struct mq_str *body)
+{
+	struct mq_error err;
+
+	if (!seal_in(&f->seal) || seal_open(&f->seal, body, &m->props, &err) == 0)
+		return true;
+	if (!f->fatal) {
+		f->why.code = MQ_EREFUSED;
+		f->why.response = 0;
+		snprintf(f->why.text, sizeof(f->why.text), "%.127s %.60s:%d offset %" PRId64 ": %.200s: stopped, not committed",
+		         rq->key.topic, rq->q.broker, rq->q.id, m->queue_off, err.text);
+	}
+	f->fatal = true;
+	recv_flow_stop(f);
+	return false;
+}
+
+static void put(struct recv_flow *f, struct recv_queue *rq, const struct shown *s)
+{
+	struct mq_str line;
+
+	f->line.n = 0;
+	if (f->json_input)
+		record_out_write(&f->out, &f->line, s);
+	line = bytes_view(&f->line);
+	runner_put(&f->runner, &rq->lane, rq, s, f->json_input ? &line : NULL);
+}
+
 static void on_message(void *arg, const struct mq_message *m, struct mq_str body, const struct mqclient_queue *q)
 {
 	struct recv_flow *f = arg;
@@ -134,11 +300,13 @@ static void on_message(void *arg, const struct mq_message *m, struct mq_str body
 	/* What was sent back to the group shows the topic that it was sent to. */
 	if (m->topic.n > 7 && memcmp(m->topic.p, "%RETRY%", 7) == 0 && (first = mq_prop_get(m->props, "RETRY_TOPIC")).n)
 		shown_m.topic = first;
+	if (!unseal(f, rq, &shown_m, &s.body))
+		return;
 	rq->open++;
 	f->taken++;
 	f->last_ms = (int64_t)uv_now(f->loop);
 	if (f->run) {
-		runner_put(&f->runner, &rq->lane, rq, m->queue_off, &s);
+		put(f, rq, &s);
 	} else {
 		record_out_write(&f->out, sink_bytes(&f->sink), &s);
 		sink_record(&f->sink, rq, m->queue_off);
@@ -206,7 +374,7 @@ const struct mqclient_consume_ops recv_flow_ops = {
 
 /* ---- Life ------------------------------------------------------------------------------------------------------------- */
 
-int recv_flow_open(struct recv_flow *f, uv_loop_t *loop, const char *command, int jobs)
+int recv_flow_open(struct recv_flow *f, uv_loop_t *loop, const char *opt, const char *command)
 {
 	static const struct sink_ops ops = { on_accepted, on_broken };
 
@@ -215,10 +383,11 @@ int recv_flow_open(struct recv_flow *f, uv_loop_t *loop, const char *command, in
 	f->run = command != NULL;
 	if (!command)
 		return sink_open(&f->sink, STDOUT_FILENO, loop, &ops, f);
-	f->runner.jobs = jobs;
+	f->runner.capture = f->reply;
 	f->runner.done = on_done;
+	f->runner.dropped = on_dropped;
 	f->runner.arg = f;
-	runner_open(&f->runner, loop, command);
+	runner_open(&f->runner, loop, opt, command);
 	return 0;
 }
 
@@ -290,5 +459,6 @@ void recv_flow_free(struct recv_flow *f)
 		free(rq);
 	}
 	record_out_free(&f->out);
+	bytes_free(&f->line);
 	recv_resume_free(&f->resume);
 }

@@ -26,6 +26,7 @@ static struct flight_send *at(const struct flight *f, size_t i)
 static void send_free(struct flight_send *s)
 {
 	bytes_free(&s->again);
+	bytes_free(&s->reply);
 	free(s->ids);
 	free(s);
 }
@@ -114,6 +115,7 @@ static void retire(struct flight *f, bool all)
 
 		if (f->verbose && s->state == FLIGHT_ACCEPTED)
 			print(f, s);
+		bytes_add(&f->out, s->reply.p, s->reply.n);
 		f->head = (f->head + 1) & (f->cap - 1);
 		f->n--;
 		send_free(s);
@@ -197,13 +199,77 @@ static void note_late(struct flight *f, int status, int64_t n)
 	flight_status(f, CLI_SYSTEM);
 }
 
+static void landed(struct flight_send *s)
+{
+	s->f->under_way--;
+	s->f->bytes -= s->bytes;
+}
+
+static void on_reply(void *arg, int rc, const struct mq_error *err, const struct mq_message *m, struct mq_str body)
+{
+	struct flight_send *s = arg;
+	struct flight *f = s->f;
+
+	landed(s);
+	if (rc == 0) {
+		struct shown shown = { .m = m, .body = body };
+
+		s->state = FLIGHT_ACCEPTED;
+		f->accepted++;
+		record_out_write(&f->replies, &s->reply, &shown);
+	} else {
+		not_accepted(f, s, err);
+	}
+	retire(f, false);
+}
+
+/* A transaction has ended, or nobody knows how. */
+static void on_decided(void *arg, enum send_txn_end end, const char *why)
+{
+	struct flight_send *s = arg;
+	struct flight *f = s->f;
+	char where[300];
+
+	landed(s);
+	if (end == SEND_TXN_COMMITTED) {
+		s->state = FLIGHT_ACCEPTED;
+		f->accepted++;
+	} else {
+		place_name(f, s->start.file, s->start.record + 1, s->last, where, sizeof(where));
+		cli_warn("%s: %s: %s", where, why, end == SEND_TXN_ROLLED_BACK ? "rolled back" : "neither committed nor rolled back");
+		s->state = FLIGHT_REPORTED;
+		*(end == SEND_TXN_ROLLED_BACK ? &f->rolled_back : &f->undecided) += 1;
+		flight_status(f, end == SEND_TXN_ROLLED_BACK ? CLI_NONE : CLI_SYSTEM);
+	}
+	retire(f, false);
+}
+
+static void on_half(void *arg, const struct mqclient_sent *r)
+{
+	struct flight_send *s = arg;
+	struct flight *f = s->f;
+	struct send_txn_job *job = s->job;
+
+	s->job = NULL;
+	if (r->rc == 0) {
+		s->broker = r->queue.broker;
+		s->queue_id = r->queue.id;
+		note_late(f, r->status, 1);
+		send_txn_run(job, r, on_decided, s);
+		return;
+	}
+	send_txn_drop(job);
+	landed(s);
+	not_accepted(f, s, &r->err);
+	retire(f, false);
+}
+
 static void on_sent(void *arg, const struct mqclient_sent *r)
 {
 	struct flight_send *s = arg;
 	struct flight *f = s->f;
 
-	f->under_way--;
-	f->bytes -= s->bytes;
+	landed(s);
 	if (r->rc == 0) {
 		s->state = FLIGHT_ACCEPTED;
 		s->broker = r->queue.broker;
@@ -268,6 +334,10 @@ static int hand_over(struct flight *f, const struct flight_batch *b, size_t from
 
 	for (size_t i = 0; i < n; i++)
 		m[i] = message(b, from + i);
+	if (f->txn)
+		s->job = send_txn_prepare(f->txn, &m[0]);
+	if (f->seal)
+		seal_close(f->seal, &m[0].body, &m[0].props); /* it is alone */
 	if (b->queue_id >= 0)
 		opt.queue = (struct mqclient_queue){ b->broker, b->queue_id };
 	if (b->has_sharding)
@@ -275,9 +345,14 @@ static int hand_over(struct flight *f, const struct flight_batch *b, size_t from
 	push(f, s);
 	f->under_way++;
 	f->bytes += s->bytes;
-	rc = mqclient_send(f->client, m, n, &opt, on_sent, s, err);
+	if (f->request)
+		rc = mqclient_request(f->client, m, &opt, on_reply, s, err);
+	else
+		rc = mqclient_send(f->client, m, n, &opt, f->txn ? on_half : on_sent, s, err);
 	if (rc == 0)
 		return 0;
+	if (s->job)
+		send_txn_drop(s->job);
 	f->under_way--;
 	f->bytes -= s->bytes;
 	f->n--;

@@ -9,7 +9,10 @@
 
 #include "bytes.h"
 #include "compose.h"
+#include "record_out.h"
+#include "seal.h"
 #include "send_input.h"
+#include "send_txn.h"
 
 #include <mqclient.h>
 
@@ -30,6 +33,7 @@ struct flight_batch {
 	int32_t queue_id;                 /* -1 = choose */
 	struct bytes sharding;
 	bool has_sharding;
+	bool alone;                       /* nothing may go with it */
 	char (*ids)[MQ_ID_TEXT];          /* with verbose */
 };
 
@@ -42,6 +46,8 @@ struct flight_send {
 	int64_t last;                     /* number of its last record */
 	size_t n, bytes;
 	struct bytes again;               /* as JSON lines, for `failed` */
+	struct bytes reply;               /* as it is printed */
+	struct send_txn_job *job;         /* of a transaction */
 	char (*ids)[MQ_ID_TEXT];
 	const char *broker;
 	int32_t queue_id;
@@ -55,8 +61,13 @@ struct flight {
 	bool verbose, topic_per_record;
 	int failed_fd;                    /* -1 = none */
 	int max_sends;
+	bool request;                     /* each is a request; its reply is printed */
+	struct record_out replies;        /* how */
+	struct send_txn *txn;             /* each is a transaction; NULL = none is */
+	struct seal *seal;                /* before they leave; NULL = as they are */
 	/* Results. */
 	int64_t accepted, refused, lost;  /* messages */
+	int64_t rolled_back, undecided;   /* transactions */
 	int64_t late[3];                  /* accepted, but with a status of 10, 11, 12 */
 	int status;                       /* exit status so far */
 	bool stop;                        /* a failure that ends the program */

@@ -50,9 +50,9 @@ static bool take(struct send_gather *g)
 			g->next_at = (struct input_place){ g->input->file, 0, 0 };
 		if (g->resume->ndone && send_resume_done(g->resume, g->input->file, g->input->frames.number))
 			continue;
-		if (g->flight->verbose)
+		if (g->with_id)
 			mqclient_new_id(g->flight->client, g->next_id);
-		rc = compose_record(g->compose, g->framing, rec, g->flight->verbose ? g->next_id : NULL, &g->next, &err);
+		rc = compose_record(g->compose, g->framing, rec, g->with_id ? g->next_id : NULL, &g->next, &err);
 		if (rc == 0 && g->flight->topic_per_record)
 			rc = mq_check_topic(g->next.m.topic, &err);
 		if (rc == 0)
@@ -78,6 +78,8 @@ static bool fits(const struct send_gather *g, const struct flight_batch *b)
 
 	if (b->n == 0)
 		return true;
+	if (b->alone || g->alone || g->next.delayed)
+		return false;
 	if (over && (m->body.n >= over || b->part[0].body_n >= over))
 		return false; /* in a batch nothing is compressed */
 	return b->body_bytes + m->body.n + m->props.n <= BATCH_BYTES && b->part[0].start.file == g->next_at.file &&
@@ -97,6 +99,7 @@ static void add(struct send_gather *g, struct flight_batch *b)
 		b->queue_id = m->queue_id;
 		b->sharding.n = 0;
 		b->has_sharding = g->next.sharding_key.p != NULL;
+		b->alone = g->alone || g->next.delayed;
 		if (b->has_sharding)
 			bytes_add(&b->sharding, g->next.sharding_key.p, g->next.sharding_key.n);
 	}

@@ -15,6 +15,8 @@ struct send_gather {
 	enum frame_mode framing;
 	size_t batch_max;               /* messages */
 	bool skip_empty, strict;
+	bool alone;                     /* each in a request of its own */
+	bool with_id;                   /* each gets its unique id here */
 	bool ended;                     /* the input has no more */
 	/* --- own matters below --- */
 	struct composed next;           /* a message that did not fit into the last batch */

@@ -11,10 +11,12 @@
 #define COMPRESS_OVER 4096                /* as the peer's clients */
 
 static const char help[] =
-	"usage: mq-send [-0BhJlVvw] [-g GROUP] [-H NAME=VALUE] [-K DELIM] [-k KEY] [-n ADDRESS]\n"
-	"               [-q BROKER:ID] [-s SHARDING-KEY] [-T TAG] [--batch N] [--compress TYPE]\n"
-	"               [--failed FILE] [--in-flight N] [--oneway] [--progress] [--rate N]\n"
-	"               [--resume FILE] [--skip-empty] [--strict] [--timeout DURATION]\n"
+	"usage: mq-send [-0BhJlVvw] [-d DELAY] [-g GROUP] [-H NAME=VALUE] [-K DELIM] [-k KEY]\n"
+	"               [-n ADDRESS] [-q BROKER:ID] [-s SHARDING-KEY] [-T TAG] [--at TIME]\n"
+	"               [--batch N] [--check COMMAND] [--compress TYPE] [--failed FILE]\n"
+	"               [--in-flight N] [--oneway] [--progress] [--rate N] [--request]\n"
+	"               [--resume FILE] [--seal KEY] [--sign KEY] [--skip-empty] [--strict]\n"
+	"               [--timeout DURATION] [--transaction COMMAND] [--wait DURATION]\n"
 	"               TOPIC [FILE ...]\n"
 	"\n"
 	"Send standard input, or each FILE, to TOPIC.\n"
@@ -32,6 +34,14 @@ static const char help[] =
 	"  -K, --key-delimiter DELIM what stands before DELIM is its key\n"
 	"  -T, --tag TAG             a tag by which consumers choose\n"
 	"  -H, --property NAME=VALUE a property (repeatable)\n"
+	"      --seal KEY            only the owner of KEY (a file) can open it\n"
+	"      --sign KEY            proves who has sent it\n"
+	"When it is delivered:\n"
+	"  -d, --delay DELAY         so long after it was stored: 10s, 5m, level:N\n"
+	"      --at TIME             at a time: 2026-11-30T12:00:00, +90m\n"
+	"      --transaction COMMAND when COMMAND, which is run for it, has exited with 0; else never\n"
+	"      --check COMMAND       asked whether to deliver it if that is not known\n"
+	"      --wait DURATION       go on answering the brokers' questions after the input has ended\n"
 	"Where it goes:\n"
 	"  -n, --nameserver ADDRESS  host:port[;host:port], http://..., file:DIR; see mq(7)\n"
 	"  -q, --queue BROKER:ID     this queue, in order\n"
@@ -45,6 +55,7 @@ static const char help[] =
 	"      --compress TYPE       zlib, lz4 or zstd for bodies of 4096 bytes and more\n"
 	"      --timeout DURATION    how long to try a message: 500ms, 3s (default), 1m\n"
 	"What is told:\n"
+	"      --request             the reply to each message\n"
 	"  -v, --verbose             id, queue and offset of each message on standard output\n"
 	"      --failed FILE         append what was not accepted, and go on\n"
 	"      --resume FILE         remember in FILE what was accepted; go on there next time\n"
@@ -53,8 +64,8 @@ static const char help[] =
 	"  -h, --help                this\n"
 	"  -V, --version\n";
 
-enum { OPT_BATCH = 256, OPT_COMPRESS, OPT_FAILED, OPT_IN_FLIGHT, OPT_ONEWAY, OPT_PROGRESS, OPT_RATE, OPT_RESUME,
-       OPT_SKIP_EMPTY, OPT_STRICT, OPT_TIMEOUT };
+enum { OPT_AT = 256, OPT_BATCH, OPT_CHECK, OPT_COMPRESS, OPT_FAILED, OPT_IN_FLIGHT, OPT_ONEWAY, OPT_PROGRESS, OPT_RATE, OPT_REQUEST,
+       OPT_RESUME, OPT_SEAL, OPT_SIGN, OPT_SKIP_EMPTY, OPT_STRICT, OPT_TIMEOUT, OPT_TRANSACTION, OPT_WAIT };
 
 static const struct cli_option options[] = {
 	{ 'l', "line", false },
@@ -67,6 +78,13 @@ static const struct cli_option options[] = {
 	{ 'K', "key-delimiter", true },
 	{ 'T', "tag", true },
 	{ 'H', "property", true },
+	{ OPT_SEAL, "seal", true },
+	{ OPT_SIGN, "sign", true },
+	{ 'd', "delay", true },
+	{ OPT_AT, "at", true },
+	{ OPT_TRANSACTION, "transaction", true },
+	{ OPT_CHECK, "check", true },
+	{ OPT_WAIT, "wait", true },
 	{ 'n', "nameserver", true },
 	{ 'q', "queue", true },
 	{ 's', "sharding-key", true },
@@ -77,6 +95,7 @@ static const struct cli_option options[] = {
 	{ OPT_ONEWAY, "oneway", false },
 	{ OPT_COMPRESS, "compress", true },
 	{ OPT_TIMEOUT, "timeout", true },
+	{ OPT_REQUEST, "request", false },
 	{ 'v', "verbose", false },
 	{ OPT_FAILED, "failed", true },
 	{ OPT_RESUME, "resume", true },
@@ -112,6 +131,33 @@ static void set_framing(struct send_options *o, enum frame_mode mode)
 	o->framing = mode;
 }
 
+static void set_when(struct send_options *o, int rc, const char *opt, const struct mq_error *err)
+{
+	static bool set;
+
+	if (rc != 0)
+		cli_usage_error("%s: %s", opt, err->text);
+	if (set)
+		cli_usage_error("-d and --at: one time is enough");
+	set = true;
+}
+
+/* What does not go together. */
+static void check(const struct send_options *o)
+{
+	if ((o->transaction || o->check) && !o->send.group)
+		cli_usage_error("--%s: a group is missing (-g): its members answer for its transactions",
+		                o->transaction ? "transaction" : "check");
+	if (o->transaction && (o->compose.when.n || o->request || o->send.oneway))
+		cli_usage_error("--transaction excludes -d, --at, --request and --oneway");
+	if (o->request && (o->compose.when.n || o->send.oneway || o->verbose))
+		cli_usage_error("--request excludes -d, --at, --oneway and -v");
+	if (o->wait_ms && !o->check)
+		cli_usage_error("--wait: there is no --check that could answer");
+	if (o->check && o->topic_per_record)
+		cli_usage_error("--check: one topic is wanted, not '-'");
+}
+
 static void option(struct send_options *o, int c)
 {
 	static struct bytes delim;
@@ -134,6 +180,14 @@ static void option(struct send_options *o, int c)
 		break;
 	case 'T': cli_check(compose_tag(&o->compose, optarg, &err), &err); break;
 	case 'H': cli_check(compose_property(&o->compose, optarg, &err), &err); break;
+	case OPT_SEAL: seal_option(&o->seal, "--seal", optarg); break;
+	case OPT_SIGN: seal_option(&o->seal, "--sign", optarg); break;
+	case 'd': set_when(o, compose_delay(&o->compose, optarg, &err), "-d", &err); break;
+	case OPT_AT: set_when(o, compose_at(&o->compose, optarg, &err), "--at", &err); break;
+	case OPT_TRANSACTION: o->transaction = optarg; break;
+	case OPT_CHECK: o->check = optarg; break;
+	case OPT_WAIT: o->wait_ms = cli_duration_ms("--wait", optarg); break;
+	case OPT_REQUEST: o->request = true; break;
 	case 'n': o->addr = optarg; break;
 	case 'q': o->queue = optarg; break;
 	case 's': o->sharding_key = optarg; break;
@@ -190,6 +244,9 @@ void send_options(struct send_options *o, int argc, char **argv)
 		cli_usage_error("-K and -J exclude each other: a JSON line says its keys itself");
 	if (o->sharding_key)
 		o->send.sharding_key = (struct mq_str){ o->sharding_key, strlen(o->sharding_key) };
+	check(o);
+	if (o->transaction)
+		o->in_flight = 1;
 	/* One request after the other: then the order holds with any server, and over a repeated send. */
 	if (o->in_flight == 0)
 		o->in_flight = o->queue || o->sharding_key ? 1 : IN_FLIGHT_DEFAULT;

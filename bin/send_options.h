@@ -4,6 +4,7 @@
 
 #include "compose.h"
 #include "frame_in.h"
+#include "seal.h"
 
 #include <mqclient.h>
 
@@ -17,7 +18,10 @@ struct send_options {
 	size_t batch_max;               /* messages in a request */
 	int64_t in_flight;              /* requests without an answer */
 	int64_t rate;                   /* messages a second; 0 = as fast as it goes */
-	bool skip_empty, strict, progress, verbose;
+	struct seal seal;
+	const char *transaction, *check; /* commands; NULL = not given */
+	int64_t wait_ms;                /* answer for transactions so long after the input has ended */
+	bool skip_empty, strict, progress, verbose, request;
 	bool topic_per_record;
 };
 

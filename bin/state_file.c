@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define STATE_MAX ((size_t)64 << 20) /* what is bigger is none of ours */
@@ -103,5 +105,62 @@ int state_file_write(const char *path, struct mq_str text, struct mq_error *err)
 		rc = failed(err, "replace", path);
 free_name:
 	free(aside);
+	return rc;
+}
+
+/* ---- Where they live by themselves --------------------------------------------------------------------------------------- */
+
+static int make_dirs(char *path, struct mq_error *err)
+{
+	for (char *p = path + 1; (p = strchr(p, '/')); p++) {
+		int rc;
+
+		*p = '\0';
+		rc = mkdir(path, 0700) != 0 && errno != EEXIST ? failed(err, "make directory", path) : 0;
+		*p = '/';
+		if (rc != 0)
+			return rc;
+	}
+	return 0;
+}
+
+char *state_file_home(const char *dir, const char *name, struct mq_error *err)
+{
+	const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+	char *path;
+	int n;
+
+	if (state && *state)
+		n = asprintf(&path, "%s/mq/%s/%s", state, dir, name);
+	else
+		n = asprintf(&path, "%s/.local/state/mq/%s/%s", home ? home : "", dir, name);
+	if (n < 0)
+		cli_die(CLI_SYSTEM, "out of memory");
+	if (make_dirs(path, err) == 0)
+		return path;
+	free(path);
+	return NULL;
+}
+
+int state_file_lock(const char *path, struct mq_error *err)
+{
+	char *lock;
+	int fd, rc = 0;
+
+	if (asprintf(&lock, "%s.lock", path) < 0)
+		cli_die(CLI_SYSTEM, "out of memory");
+	fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (fd < 0) {
+		rc = failed(err, "open", lock);
+	} else if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+		rc = failed(err, "lock", lock);
+		close(fd);
+		if (rc == -EWOULDBLOCK) {
+			err->code = rc = MQ_EBUSY;
+			snprintf(err->text, sizeof(err->text),
+			         "'%.300s' is in use by another process: --resume FILE names another file", path);
+		}
+	}
+	free(lock); /* the descriptor stays open as long as we live */
 	return rc;
 }

@@ -83,6 +83,8 @@ struct mqclient_send_opt {
 	int32_t compress_type;        /* MQ_SYS_COMPRESS_ZLIB, _LZ4, _ZSTD */
 	int32_t compress_level;       /* 0 = 5 */
 	int32_t timeout_ms;           /* 0 = the client's */
+	bool half;                    /* of a transaction, see below: one message, not oneway, group given */
+	bool introduce;               /* the broker hears who we are before the message: so that it can come back to us */
 };
 
 struct mqclient_sent {
@@ -108,6 +110,53 @@ typedef void mqclient_sent_cb(void *arg, const struct mqclient_sent *r);
 MQ_API int mqclient_send(struct mqclient *c, const struct mq_message *m, size_t n, const struct mqclient_send_opt *opt,
                          mqclient_sent_cb *cb, void *arg, struct mq_error *err);
 
+/* How a request ended that is answered with yes or no.  rc: 0, MQ_EREFUSED with err->response, or why there was no answer. */
+typedef void mqclient_done_cb(void *arg, int rc, const struct mq_error *err);
+
+/* ---- Transactions: a half is stored when it is sent, and delivered when it is committed ------------------------------------ */
+
+/* What names a half. */
+struct mqclient_half {
+	struct mqclient_queue queue;  /* the broker that has it, the queue it is for */
+	int64_t half_off, log_off;    /* its offset in the topic of halves; in the log */
+	char id[MQ_ID_TEXT];          /* unique id of the message */
+	char group[256];              /* of the producer */
+	bool asked;                   /* the broker has asked for it */
+};
+
+/* The half of a send with opt.half that ended well.  0, or MQ_EPROTO if the answer did not say what is needed. */
+MQ_API int mqclient_half_of(const struct mqclient_sent *r, const char *group, struct mqclient_half *h, struct mq_error *err);
+
+/* Commit it, or roll it back.  Who does not know yet says nothing: the broker asks the clients of the group some time later, again and
+ * again.  cb comes exactly once, never before this returns.  0, or a negative code with nothing begun. */
+MQ_API int mqclient_end(struct mqclient *c, const struct mqclient_half *h, bool commit, mqclient_done_cb *cb, void *arg,
+                        struct mq_error *err);
+
+/* Answer for the transactions of a producer group, also for those of other processes that are gone: the brokers of `topic` hear of the
+ * group, and cb comes with each question; mqclient_end(h) is the answer, now or later.  m and body are those of the half, good
+ * until cb returns.  Ends with the client. */
+typedef void mqclient_check_cb(void *arg, const struct mqclient_half *h, const struct mq_message *m, struct mq_str body);
+MQ_API int mqclient_answer_checks(struct mqclient *c, const char *group, struct mq_str topic, mqclient_check_cb *cb, void *arg,
+                                  struct mq_error *err);
+
+/* ---- Requests and replies --------------------------------------------------------------------------------------------- */
+
+/* rc 0: the reply, its body in plain form; m and body are good until the callback returns.  MQ_ETIMEOUT: nobody replied in time. */
+typedef void mqclient_reply_cb(void *arg, int rc, const struct mq_error *err, const struct mq_message *m, struct mq_str body);
+
+/* Send a message that asks for a reply.  opt->timeout_ms (0 = the client's) is for both.  cb comes exactly once, never before this
+ * returns.  0, or a negative code with nothing queued, as mqclient_send(). */
+MQ_API int mqclient_request(struct mqclient *c, const struct mq_message *m, const struct mqclient_send_opt *opt, mqclient_reply_cb *cb,
+                            void *arg, struct mq_error *err);
+
+/* Does a message that was received ask for one? */
+MQ_API bool mqclient_wants_reply(const struct mq_message *m);
+
+/* Reply to it (only its properties are read); `broker` is the name of the one it came from, group names who replies.  cb: whether the
+ * asker got it; MQ_EREFUSED if it is no longer there. */
+MQ_API int mqclient_reply(struct mqclient *c, const struct mq_message *request, const char *broker, const char *group,
+                          struct mq_str body, mqclient_done_cb *cb, void *arg, struct mq_error *err);
+
 /* A new unique message id, 32 upper-case hex characters and NUL. */
 MQ_API void mqclient_new_id(struct mqclient *c, char out[MQ_ID_TEXT]);
 
@@ -119,7 +168,9 @@ enum mqclient_start { MQCLIENT_END, MQCLIENT_BEGIN, MQCLIENT_STORED, MQCLIENT_AT
 
 struct mqclient_consume_opt {
 	const char *group;            /* NULL = look only: no heartbeat, every queue, nothing committed */
-	bool broadcast;
+	bool broadcast;               /* every member gets all; nothing is committed, where to start is the caller's affair (start_at) */
+	bool orderly;                 /* a queue is read under a lock that one member of the group has at a time: given up only when
+	                               * all that was handed out of it is settled.  Needs a group */
 	const struct mq_str *topics;
 	size_t ntopics;
 	const char *filter;           /* "*", "A||B", or SQL92 with sql = true */
@@ -158,6 +209,20 @@ MQ_API int mqclient_consume(struct mqclient *c, struct mqclient_consumer **k, co
  * it in its queue are settled too.  Without commit it is handed back: the group's offset stays before it. */
 MQ_API void mqclient_settle(struct mqclient_consumer *k, struct mq_str topic, const struct mqclient_queue *q, int64_t queue_off,
                             bool commit);
+
+/* Send a message back to the broker: it comes again, to any member of the group, after delay_level; or it goes to the dead letters
+ * (%DLQ%GROUP), if delay_level is negative or it came back max_times before.  When cb says 0 it is as safe as a sent one: settle it
+ * with commit. */
+struct mqclient_back {
+	const char *broker;           /* name of the one it came from */
+	struct mq_str topic;          /* of the message */
+	int64_t log_off;
+	const char *id;               /* unique id, for the broker's log; "" = none */
+	int32_t delay_level;          /* 1...; 0 = the broker chooses, later with each time; -1 = to the dead letters */
+	int32_t max_times;            /* -1 = as the group is configured */
+};
+MQ_API int mqclient_send_back(struct mqclient_consumer *k, const struct mqclient_back *b, mqclient_done_cb *cb, void *arg,
+                              struct mq_error *err);
 
 /* Send offsets that moved now.  They are sent every 5 s and at free anyhow. */
 MQ_API void mqclient_commit(struct mqclient_consumer *k);

@@ -31,6 +31,7 @@ setup() {
 	done
 	assert [ -x "$prefix/bin/mq-quickstart" ]
 	assert [ -x "$prefix/sbin/mount.mqfs" ]
+	assert [ -x "$prefix/bin/mq-dlq" ]
 	assert [ -e "$prefix/share/man/man7/mq.7" ]
 }
 

@@ -192,7 +192,7 @@ teardown() {
 	run -2 mq-recv --jobs 2 t
 	run -2 mq-recv -g 'a b' t
 	run -2 mq-recv -g g --resume f t
-	run -2 mq-recv -x cat -J t
+	run -2 mq-recv -x cat -0 t
 	run -0 mq-recv --version
 }
 
@@ -305,16 +305,75 @@ teardown() {
 	cmp big copy
 }
 
-@test "-x: any other exit stops it without committing that message" {
+@test "-x: without a group any other exit stops it" {
 	seq 5 | mq-send -q local:0 t
-	run -3 --separate-stderr mq-recv -g g -e -x 'read n; [ "$n" != 3 ] || exit 75; echo "$n"' t
-	assert_output $'1\n2'
+	run -3 --separate-stderr mq-recv -e -x 'read n; [ "$n" != 3 ] || exit 75; echo "$n"' t
+	assert_equal "$output" $'1\n2'
 	assert_equal "${stderr_lines[0]}" 'mq-recv: -x: exit code 75 at t local:0 offset 2: stopped, not committed'
+}
+
+@test "-x: 0 consumes, 75 and the others come again, 100 is a dead letter, a kill comes again" {
+	seq 6 | mq-send -q local:0 t
+	run -0 --separate-stderr mq-recv -g g -o begin -e -x 'read n; case $n in 2) exit 75;; 3) exit 100;; 4) kill -9 $$;; 5) exit 1;; esac' t
+	assert_equal "${stderr_lines[0]}" 'mq-recv: -x: exit code 75 at t local:0 offset 1: sent back'
+	assert_equal "${stderr_lines[1]}" 'mq-recv: -x: exit code 100 at t local:0 offset 2: to the dead letters'
+	assert_equal "${stderr_lines[2]}" 'mq-recv: -x: killed by signal 9 at t local:0 offset 3: sent back'
+	assert_equal "${stderr_lines[3]}" 'mq-recv: -x: exit code 1 at t local:0 offset 4: sent back'
+	assert_equal "$(committed g t)" 6
+	run -0 mq-recv -e '%DLQ%g'
+	assert_output 3
+	# They come again as members of the group, ten seconds later; here it is enough that they wait for their time.
+	run -0 bash -c "mq-recv -e -f '%s %{REAL_TOPIC}\n' SCHEDULE_TOPIC_XXXX | sort"
+	assert_output $'2 %RETRY%g\n4 %RETRY%g\n5 %RETRY%g'
+}
+
+@test "-x: what was sent back comes again with the topic along, and its attempts are counted" {
+	echo x | mq-send t
+	mq-recv -g g -o begin -c 1 --on-exit 'other=retry:1s' -x 'exit 1' t
+	run -0 timeout 30 mq-recv -g g -c 1 -x 'echo "$MQ_TOPIC $MQ_RETRIES $MQ_ATTEMPT $(cat)"' t
+	assert_output 't 1 2 x'
+}
+
+@test "-x: --max-attempts: then it is a dead letter, at once" {
+	echo x | mq-send t
+	timeout 30 mq-recv -g g -o begin -c 3 --max-attempts 3 --on-exit 'other=retry:1s' -x 'echo $MQ_ATTEMPT >>log; exit 1' t
+	assert_equal "$(xargs <log)" "1 2 3"
+	run -0 mq-recv -e -f '%s %{RETRY_TOPIC} %{DELAY}\n' '%DLQ%g'
+	assert_output 'x t '
+}
+
+@test "--on-exit: what an exit code means" {
+	seq 3 | mq-send -q local:0 t
+	run -3 --separate-stderr mq-recv -g g -o begin --on-exit '4-5=ok,other=stop' -x 'read n; exit $((n + 3))' t
+	assert_equal "${stderr_lines[0]}" 'mq-recv: -x: exit code 6 at t local:0 offset 2: stopped, not committed'
 	assert_equal "$(committed g t)" 2
-	run -3 --separate-stderr mq-recv -g g -e -x 'kill -9 $$' t
-	assert_equal "${stderr_lines[0]}" 'mq-recv: -x: killed by signal 9 at t local:0 offset 2: stopped, not committed'
-	run -0 mq-recv -g g -e -x cat t
-	assert_output 345
+	mq-recv -g g -e --on-exit '7=dead' --on-exit 'signal=ok' -x 'exit 7' t
+	run -0 mq-recv -e '%DLQ%g'
+	assert_output 3
+	run -2 mq-recv --on-exit '1=maybe' -x true t
+	run -2 mq-recv --on-exit 'x=ok' -x true t
+	run -2 mq-recv --on-exit '300=ok' -x true t
+	run -2 mq-recv --on-exit '1=retry:11s' -x true t
+	assert_line --partial "'11s' is no level"
+}
+
+@test "-x: 126 and 127 of a command that was started stop it as well" {
+	echo x | mq-send -q local:0 t
+	run -3 --separate-stderr mq-recv -g g -o begin -x 'exec ./gone 2>/dev/null' t
+	assert_equal "${stderr_lines[0]}" 'mq-recv: -x: exit code 127 at t local:0 offset 0: stopped, not committed'
+	assert_equal "$(committed g t)" 0
+}
+
+@test "-x: --exec-timeout: a command that takes too long is killed, its message comes again" {
+	echo x | mq-send -q local:0 t
+	run -0 --separate-stderr mq-recv -g g -o begin -c 1 --exec-timeout 200ms -x 'exec sleep 60' t
+	assert_equal "$stderr" 'mq-recv: -x: killed, it took too long at t local:0 offset 0: sent back'
+}
+
+@test "-x -J: the command gets all there is as JSON" {
+	echo x | mq-send -k key -T tag t
+	run -0 mq-recv -e -J -x 'jq -r ".topic, .keys, .tags, .body"' t
+	assert_output $'t\nkey\ntag\nx'
 }
 
 @test "-x: a command that cannot be started is told before any message is taken" {

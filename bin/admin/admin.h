@@ -132,6 +132,12 @@ int message_push(struct admin *a, const char *addr, const char *topic, const cha
 
 /* ---- Offsets of queues (offset.c): 29 search by time, 30 the end, 31 the beginning */
 int64_t offset_ask(struct admin *a, const char *addr, int code, const char *topic, int64_t queue, int64_t ms);
+/* Where a group stands at this broker in the queues of a topic: {"0":offset,...}.  The caller frees it. */
+json_t *offset_where(struct admin *a, const char *addr, const char *group, const char *topic);
+/* Queues that can be read at a broker, by a route. */
+int64_t offset_queues(const json_t *route, const char *broker);
+/* Store an offset, and tell the members of the group that are online. */
+void offset_put(struct admin *a, const char *addr, const char *group, const char *topic, int64_t queue, int64_t off);
 
 /* ---- Reading queues (message_print.c) */
 /* Up to n messages of a queue from *off on, into ans; *off moves to where to go on.  0: there are some (the body of the answer),

@@ -47,6 +47,19 @@ static void set_retry_policy(struct admin *a, json_t *o)
 	json_object_set_new(o, "groupRetryPolicy", policy);
 }
 
+/* Tell a broker; o is freed.  name: of one of many, NULL = the only one. */
+static void put_group(struct admin *a, const char *addr, const char *name, json_t *o)
+{
+	struct mqclient_answer ans;
+	char *body = json_dumps(o, JSON_COMPACT);
+	if (!body)
+		cli_die(CLI_SYSTEM, "out of memory");
+	admin_ask(a, addr, 200, NULL, (struct mq_str){ body, strlen(body) }, NULL, &ans);
+	printf("create subscription group %s%s%sto %s success.\n", name ? "[" : "", name ? name : "", name ? "] " : "", addr);
+	free(body);
+	json_decref(o);
+}
+
 static int update_sub_group(struct admin *a)
 {
 	static struct admin_brokers targets;
@@ -56,7 +69,6 @@ static int update_sub_group(struct admin *a)
 		cli_usage_error("updateSubGroup: %s", err.text);
 	admin_targets(a, &targets);
 	for (size_t i = 0; i < targets.n; i++) {
-		struct mqclient_answer ans;
 		json_t *o = group_config(a, targets.b[i].addr, group);
 		set_bool(a, o, "consumeEnable", "consumeEnable");
 		set_bool(a, o, "consumeFromMinEnable", "consumeFromMinEnable");
@@ -68,14 +80,48 @@ static int update_sub_group(struct admin *a)
 		set_int(a, o, "brokerId", 0, INT32_MAX);
 		set_int(a, o, "whichBrokerWhenConsumeSlowly", 0, INT32_MAX);
 		set_retry_policy(a, o);
-		char *body = json_dumps(o, JSON_COMPACT);
-		if (!body)
-			cli_die(CLI_SYSTEM, "out of memory");
-		admin_ask(a, targets.b[i].addr, 200, NULL, (struct mq_str){ body, strlen(body) }, NULL, &ans);
-		printf("create subscription group to %s success.\n", targets.b[i].addr);
-		free(body);
-		json_decref(o);
+		put_group(a, targets.b[i].addr, NULL, o);
 	}
+	admin_brokers_free(&targets);
+	return CLI_OK;
+}
+
+/* ---- updateSubGroupList ---------------------------------------------------------------------------------------------- */
+
+static json_t *groups_of_file(struct admin *a, const char *path)
+{
+	json_error_t e;
+	json_t *list = strcmp(path, "-") == 0 ? json_loadf(stdin, 0, &e) : json_load_file(path, 0, &e), *g;
+	struct mq_error why;
+	size_t i;
+	if (!list)
+		admin_usage(a, "--filename: %s: line %d: %s", path, e.line, e.text);
+	if (!json_is_array(list))
+		admin_usage(a, "--filename: %s: a list of groups is wanted: [{\"groupName\":\"G\",\"retryMaxTimes\":3,...},...]", path);
+	json_array_foreach(list, i, g) {
+		const char *name = admin_text(g, "groupName", "");
+		if (mq_check_group((struct mq_str){ name, strlen(name) }, &why) < 0)
+			admin_usage(a, "--filename: %s: entry %zu: %s", path, i + 1, why.text);
+	}
+	return list;
+}
+
+/* compat: a command of the mqadmin of 5.3; brokers before know no request for a list, so each group is asked for by itself. */
+static int update_sub_group_list(struct admin *a)
+{
+	static struct admin_brokers targets;
+	json_t *list = groups_of_file(a, admin_opt(a, "filename")), *g;
+	size_t k;
+	admin_targets(a, &targets);
+	for (size_t i = 0; i < targets.n; i++) {
+		json_array_foreach(list, k, g) {
+			const char *name = admin_text(g, "groupName", "");
+			json_t *o = group_config(a, targets.b[i].addr, name);
+			json_object_update(o, g);
+			put_group(a, targets.b[i].addr, name, o);
+		}
+	}
+	json_decref(list);
 	admin_brokers_free(&targets);
 	return CLI_OK;
 }
@@ -365,6 +411,12 @@ static const struct command_opt update_opts[] = {
 	{ 'a', "notifyConsumerIdsChanged", "BOOL", false, "tell members when others come and go" },
 	{ 0 },
 };
+static const struct command_opt list_opts[] = {
+	{ 'f', "filename", "FILE", true, "a JSON list of groups; - is standard input" },
+	{ 'b', "brokerAddr", "ADDR", false, "on this broker" },
+	{ 'c', "clusterName", "CLUSTER", false, "on every master of this cluster" },
+	{ 0 },
+};
 static const struct command_opt delete_opts[] = {
 	{ 'g', "groupName", "GROUP", true, "the group" },
 	{ 'b', "brokerAddr", "ADDR", false, "from this broker" },
@@ -386,6 +438,7 @@ static const struct command_opt progress_opts[] = {
 
 const struct command group_commands[] = {
 	{ "updateSubGroup", update_opts, update_sub_group, COMMAND_CLUSTER, "create or change a consumer group" },
+	{ "updateSubGroupList", list_opts, update_sub_group_list, COMMAND_CLUSTER, "create or change the groups of a file" },
 	{ "deleteSubGroup", delete_opts, delete_sub_group, COMMAND_CLUSTER, "delete a consumer group" },
 	{ "getConsumerConfig", config_opts, get_consumer_config, COMMAND_CLUSTER, "settings of a consumer group on each broker" },
 	{ "consumerProgress", progress_opts, consumer_progress, COMMAND_CLUSTER | COMMAND_STORE, "how far groups have consumed" },

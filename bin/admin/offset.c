@@ -51,7 +51,7 @@ struct reset {
 	bool force;             /* forward too */
 };
 
-static int64_t queues_of(const json_t *route, const char *broker)
+int64_t offset_queues(const json_t *route, const char *broker)
 {
 	json_t *q;
 	size_t i;
@@ -63,19 +63,19 @@ static int64_t queues_of(const json_t *route, const char *broker)
 
 /* Where the group is in the queues of the topic: {"0":offset,...}.  It is asked of all its topics: of a topic where it has stored
  * nothing a broker that is asked would say 0. */
-static json_t *where_now(struct admin *a, const char *addr, const struct reset *r)
+json_t *offset_where(struct admin *a, const char *addr, const char *group, const char *topic)
 {
 	struct admin_fields f = { .n = 0 };
 	struct mqclient_answer ans;
 	json_t *out = json_object(), *v;
 	const char *key;
-	admin_field(&f, "consumerGroup", r->group);
+	admin_field(&f, "consumerGroup", group);
 	if (admin_ask(a, addr, 208, &f, no_body, (const int[]){ 17, 26, 0 }, &ans))
 		return out;
 	json_t *o = admin_json(&ans);
 	json_object_foreach(json_object_get(o, "offsetTable"), key, v) {
 		json_t *q = admin_queue_key(key);
-		if (strcmp(admin_text(q, "topic", ""), r->topic) == 0) {
+		if (strcmp(admin_text(q, "topic", ""), topic) == 0) {
 			char id[24];
 			snprintf(id, sizeof id, "%lld", (long long)admin_i64(q, "queueId", 0));
 			json_object_set_new(out, id, json_integer(admin_i64(v, "consumerOffset", 0)));
@@ -96,7 +96,7 @@ static int64_t offset_in(const json_t *where, int64_t queue)
 /* Brokers that let the members do it leave it to us when none is there: what is stored is changed queue by queue. */
 static void reset_offline(struct admin *a, const char *addr, const char *broker, int64_t queues, const struct reset *r, struct show *s)
 {
-	json_t *now = where_now(a, addr, r);
+	json_t *now = offset_where(a, addr, r->group, r->topic);
 	for (int64_t q = 0; q < queues; q++) {
 		int64_t old = offset_in(now, q);
 		int64_t off = r->ms < 0 ? offset_ask(a, addr, 30, r->topic, q, 0) : offset_ask(a, addr, 29, r->topic, q, r->ms);
@@ -134,7 +134,7 @@ static void reset_broker(struct admin *a, const json_t *route, const json_t *bro
 	admin_field(&f, "isForce", r->force ? "true" : "false");
 	admin_field_int(&f, "offset", -1, num[1]);
 	if (!ask_reset(a, addr, &f, &ans)) {
-		reset_offline(a, addr, broker, queues_of(route, broker), r, s);
+		reset_offline(a, addr, broker, offset_queues(route, broker), r, s);
 		return;
 	}
 	json_t *o = admin_json(&ans);
@@ -158,20 +158,25 @@ static int reset_all(struct admin *a, const struct reset *r)
 	return CLI_OK;
 }
 
-/* compat: mqadmin leaves the offset as it is when it is to become 0. */
-static int reset_queue(struct admin *a, const struct reset *r, const char *addr, int64_t queue)
+void offset_put(struct admin *a, const char *addr, const char *group, const char *topic, int64_t queue, int64_t off)
 {
 	struct admin_fields f = { .n = 0 };
 	struct mqclient_answer ans;
 	char num[3][24];
-	int64_t off = admin_opt(a, "offset") ? admin_int(a, "offset", 0, 0, INT64_MAX) : offset_ask(a, addr, 29, r->topic, queue, r->ms);
-	commit(a, addr, r->group, r->topic, queue, off);
-	admin_field(&f, "topic", r->topic);
-	admin_field(&f, "group", r->group);
+	commit(a, addr, group, topic, queue, off);
+	admin_field(&f, "topic", topic);
+	admin_field(&f, "group", group);
 	admin_field_int(&f, "timestamp", 0, num[0]);
 	admin_field_int(&f, "queueId", queue, num[1]);
 	admin_field_int(&f, "offset", off, num[2]);
 	ask_reset(a, addr, &f, &ans); /* if there is nobody to tell: what is stored was changed before */
+}
+
+/* compat: mqadmin leaves the offset as it is when it is to become 0. */
+static int reset_queue(struct admin *a, const struct reset *r, const char *addr, int64_t queue)
+{
+	int64_t off = admin_opt(a, "offset") ? admin_int(a, "offset", 0, 0, INT64_MAX) : offset_ask(a, addr, 29, r->topic, queue, r->ms);
+	offset_put(a, addr, r->group, r->topic, queue, off);
 	struct show *s = show_rows(a->format, reset_cols, 3);
 	show_row(s, addr, queue, off);
 	show_close(s);
@@ -202,7 +207,6 @@ static int skip(struct admin *a)
 static int clone_offset(struct admin *a)
 {
 	const char *topic = admin_opt(a, "topic"), *from = admin_opt(a, "srcGroup"), *to = admin_opt(a, "destGroup"), *queue;
-	struct reset r = { .topic = topic, .group = from };
 	json_t *route = admin_route_of(a, topic), *d, *v;
 	struct mq_error err;
 	size_t i, copied = 0;
@@ -213,7 +217,7 @@ static int clone_offset(struct admin *a)
 		const char *addr = admin_broker_addr(d);
 		if (!addr)
 			continue;
-		json_t *now = where_now(a, addr, &r);
+		json_t *now = offset_where(a, addr, from, topic);
 		json_object_foreach(now, queue, v) {
 			commit(a, addr, to, topic, atoll(queue), json_integer_value(v));
 			copied++;

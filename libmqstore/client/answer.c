@@ -1,12 +1,14 @@
-/* answer.c: requests that brokers send to clients: members changed, offsets reset, what are you doing.
+/* answer.c: requests that brokers send to clients: members changed, offsets reset, what are you doing; and those that other files
+ * know about.
  *
- * What we do not do (consume one message directly, transactions, replies) is answered with code 3, which the asker's
- * tool shows. */
+ * What we do not do (consume one message directly) is answered with code 3, which the asker's tool shows. */
 #include "answer.h"
 #include "balance.h"
 #include "offset.h"
 #include "pull.h"
+#include "request.h"
 #include "trace.h"
+#include "half.h"
 #include "../base/json.h"
 #include "../codec/body_heartbeat.h"
 #include "../codec/body_offset.h"
@@ -109,9 +111,9 @@ static void put_queue(struct json_out *o, const struct pull *p)
 	json_member_i64(o, "commitOffset", offset_point(p));
 	json_member_bool(o, "droped", false);
 	json_member_i64(o, "lastConsumeTimestamp", 0);
-	json_member_i64(o, "lastLockTimestamp", 0);
+	json_member_i64(o, "lastLockTimestamp", p->locked ? clock_wall_ms() - (client_now() - p->locked_ms) : 0);
 	json_member_i64(o, "lastPullTimestamp", clock_wall_ms() - (client_now() - p->asked_ms));
-	json_member_bool(o, "locked", false);
+	json_member_bool(o, "locked", p->locked);
 	json_member_i64(o, "transactionMsgCount", 0);
 	json_member_i64(o, "transactionMsgMaxOffset", 0);
 	json_member_i64(o, "transactionMsgMinOffset", 0);
@@ -131,7 +133,7 @@ static void put_properties(struct mqclient_consumer *k, struct json_out *o)
 	json_member_str(o, "PROP_NAMESERVER_ADDR", buf_view(&b));
 	json_member_cstr(o, "PROP_CONSUME_TYPE", "CONSUME_PASSIVELY");
 	json_member_cstr(o, "PROP_CLIENT_VERSION", MQ_PEER_VERSION_NAME);
-	json_member_cstr(o, "PROP_CONSUMEORDERLY", "false");
+	json_member_cstr(o, "PROP_CONSUMEORDERLY", k->orderly ? "true" : "false");
 	json_member_cstr(o, "PROP_THREADPOOL_CORE_SIZE", "1");
 	b.n = 0;
 	buf_i64(&b, clock_wall_ms() - (client_now() - k->started_ms));
@@ -190,6 +192,14 @@ int answer_request(struct link *l, struct frame *f)
 	switch (f->code) {
 	case REQ_NOTIFY_CONSUMER_IDS_CHANGED:
 		balance_group_changed(c, frame_get(f, "consumerGroup"));
+		answer(l, f, RESP_SUCCESS, none, none);
+		return 0;
+	case REQ_CHECK_TRANSACTION_STATE:
+		half_asked(l, f);
+		answer(l, f, RESP_SUCCESS, none, none);
+		return 0;
+	case REQ_PUSH_REPLY_MESSAGE_TO_CLIENT:
+		request_pushed(l, f);
 		answer(l, f, RESP_SUCCESS, none, none);
 		return 0;
 	case REQ_RESET_CONSUMER_CLIENT_OFFSET:

@@ -33,7 +33,7 @@ static bool in_list(const struct route_queue *v, size_t n, const struct pull *p)
 	return false;
 }
 
-static void tell_assigned(struct sub *s)
+void balance_tell(struct sub *s)
 {
 	struct mqclient_consumer *k = s->k;
 	struct mqclient_queue *v;
@@ -80,7 +80,7 @@ static void assign(struct sub *s, const struct route_queue *v, size_t n)
 	}
 	s->balanced = true;
 	if (changed)
-		tell_assigned(s);
+		balance_tell(s);
 }
 
 /* ---- All queues, or the one that was given --------------------------------------------------------------------------- */
@@ -241,7 +241,7 @@ void balance_kick(struct mqclient_consumer *k)
 {
 	if (k->phase != CONSUME_RUNNING || k->dead)
 		return;
-	if (!k->member) {
+	if (!k->member || k->broadcast) {
 		for (size_t i = 0; i < k->nsubs && !k->dead; i++)
 			assign_all(&k->subs[i]);
 		consume_check_end(k);

@@ -9,6 +9,8 @@ void balance_kick(struct mqclient_consumer *k);
 /* The broker says that members came or went (code 40). */
 void balance_group_changed(struct mqclient *c, struct mq_str group);
 void balance_route_changed(struct topic *t);
+/* Tell the user which queues of a topic are read. */
+void balance_tell(struct sub *s);
 /* The consumer goes: answers to come are ignored. */
 void balance_stop(struct mqclient_consumer *k);
 

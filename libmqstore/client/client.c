@@ -9,7 +9,9 @@
 #include "link.h"
 #include "nameserver.h"
 #include "produce.h"
+#include "request.h"
 #include "route.h"
+#include "half.h"
 #include "../net/server.h"
 #include <arpa/inet.h>
 #include <sodium.h>
@@ -160,7 +162,9 @@ static void close_all(struct mqclient *c)
 {
 	c->closing = true;
 	produce_cancel_all(c);
+	request_cancel_all(c);
 	route_cancel_all(c);
+	half_free(c);
 	http_stop(c);
 	embedded_stop(c);
 	link_close_all(c);
@@ -219,6 +223,7 @@ int mqclient_open(struct mqclient **out, const struct mqclient_opt *opt, struct 
 	TAILQ_INIT(&c->free_sends);
 	TAILQ_INIT(&c->waiting_sends);
 	LIST_INIT(&c->consumers);
+	LIST_INIT(&c->checkers);
 	c->loop = opt->loop;
 	if (!c->loop) {
 		c->loop = mem_alloc(sizeof *c->loop);

@@ -8,7 +8,9 @@
  *   heartbeat  staying known to the brokers             answer    requests that brokers send to us
  *   produce    sending                                  consume   life of a consumer, its settings
  *   balance    which queues are ours                    pull      one queue: start, pull, hand out
- *   offset     how far a queue is settled; commits
+ *   offset     how far a queue is settled; commits   qlock      locks of queues
+ *   back       sending back                          done       requests that are answered with yes or no
+ *   half       ends of transactions, questions       request    messages that ask for a reply, and replies
  *
  * All of it runs on the thread of the loop. */
 #ifndef CLIENT_CLIENT_H
@@ -107,6 +109,10 @@ struct mqclient {
 	bool beat_stale;
 	int beats_open;                 /* answers awaited */
 	int leaves_open;                /* of unregistering */
+
+	/* Transactions and requests. */
+	LIST_HEAD(, checker) checkers;  /* who answers for transactions of a group */
+	struct asked *asked;            /* requests that wait for a reply, by id */
 
 	/* Sending. */
 	struct send_list free_sends;

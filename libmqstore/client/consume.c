@@ -4,6 +4,7 @@
 #include "heartbeat.h"
 #include "link.h"
 #include "offset.h"
+#include "qlock.h"
 #include "pull.h"
 
 /* ---- For the other files --------------------------------------------------------------------------------------------- */
@@ -88,6 +89,18 @@ struct pull *consume_find(struct mqclient_consumer *k, struct mq_str topic, cons
 			return p;
 		}
 	}
+	return NULL;
+}
+
+/* The queue when it is being given up: of those that were handed out of it some are not settled. */
+static struct pull *find_gone(struct mqclient_consumer *k, struct mq_str topic, const struct mqclient_queue *q)
+{
+	struct pull *p;
+
+	TAILQ_FOREACH(p, &k->gone, entry)
+		if (p->draining && p->q.id == q->id && p->topic->name_n == topic.n &&
+		    memcmp(p->topic->name, topic.p, topic.n) == 0 && strcmp(p->q.broker, q->broker) == 0)
+			return p;
 	return NULL;
 }
 
@@ -222,8 +235,10 @@ static int check(struct mqclient *c, const struct mqclient_consume_opt *opt, con
 	const struct mqclient_consumer *k;
 	int rc;
 
-	if (opt->broadcast)
-		return err_set(e, MQ_EUNSUPPORTED, "broadcast consumption is not supported");
+	if ((opt->broadcast || opt->orderly) && !opt->group)
+		return err_set(e, MQ_EINVAL, "%s consumption needs a group", opt->broadcast ? "broadcast" : "ordered");
+	if (opt->broadcast && opt->orderly)
+		return err_set(e, MQ_EINVAL, "ordered and broadcast consumption exclude each other");
 	if (!opt->ntopics)
 		return err_set(e, MQ_EINVAL, "no topic to receive from");
 	if (!ops->message)
@@ -267,6 +282,8 @@ int mqclient_consume(struct mqclient *c, struct mqclient_consumer **out, const s
 	k->only_broker = opt->queue.broker ? mem_strdup(opt->queue.broker) : NULL;
 	k->only_id = opt->queue.id;
 	k->stop_at_end = opt->stop_at_end;
+	k->orderly = opt->orderly;
+	k->broadcast = opt->broadcast;
 	k->window = opt->window ? opt->window : CONSUME_WINDOW;
 	k->batch = opt->batch ? opt->batch : CONSUME_BATCH;
 	if (k->group && k->batch > k->window)
@@ -281,10 +298,12 @@ int mqclient_consume(struct mqclient *c, struct mqclient_consumer **out, const s
 	TAILQ_INIT(&k->pulls);
 	TAILQ_INIT(&k->gone);
 	LIST_INIT(&k->rounds);
+	qlock_init(k);
 	k->subs = mem_alloc((opt->ntopics + 1) * sizeof *k->subs);
 	for (size_t i = 0; i < opt->ntopics && rc == 0; i++)
 		rc = sub_init(&k->subs[i], k, opt->topics[i], expr, opt->sql, false, e);
-	if (rc == 0 && k->member) {
+	/* Who broadcasts sends nothing back. */
+	if (rc == 0 && k->member && !k->broadcast) {
 		retry = mem_printf(CONSUME_RETRY_PREFIX "%s", k->group);
 		rc = sub_init(&k->subs[k->nsubs], k, str_of(retry), "*", false, true, e);
 		free(retry);
@@ -305,11 +324,15 @@ int mqclient_consume(struct mqclient *c, struct mqclient_consumer **out, const s
 void mqclient_settle(struct mqclient_consumer *k, struct mq_str topic, const struct mqclient_queue *q,
                      int64_t queue_off, bool commit)
 {
-	struct pull *p;
+	struct pull *p, *p2;
 
 	if (!k->group)
 		return;
 	p = consume_find(k, topic, q);
+	if (k->orderly && (p2 = find_gone(k, topic, q)) && window_settle(&p2->window, queue_off, commit)) {
+		qlock_settled(p2);
+		return;
+	}
 	if (!p || !window_settle(&p->window, queue_off, commit))
 		return;
 	if (offset_point(p) >= p->commit_next && !p->committing)
@@ -393,6 +416,7 @@ static void leave_begin(struct mqclient_consumer *k)
 	k->phase = CONSUME_LEAVING;
 	k->commit_rc = 0;
 	balance_stop(k);
+	qlock_stop(k);
 	client_timer_stop(k->c, &k->commit_timer);
 	client_timer_stop(k->c, &k->route_timer);
 	client_timer_stop(k->c, &k->resume_timer);
@@ -436,6 +460,7 @@ static void on_leave_timer(struct client_timer *t)
 		                       k->group);
 	rc = open ? k->commit_rc : 0;
 	why = k->commit_why;
+	qlock_unlock_all(k);
 	if (k->member)
 		heartbeat_unregister(k->c, k->group);
 	leave_end(k);
@@ -467,7 +492,7 @@ int mqclient_consumer_free(struct mqclient_consumer *k, int timeout_ms, struct m
 	rc = commit_rest(k, until);
 	if (rc < 0 && e)
 		*e = k->commit_why;
-
+	qlock_unlock_all(k);
 	if (k->member) {
 		heartbeat_unregister(c, k->group);
 		mqclient_run(c, 0);

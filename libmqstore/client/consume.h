@@ -1,8 +1,9 @@
-/* consume.h: a consumer and the queues it reads, as consume.c, balance.c, pull.c and offset.c share them.
+/* consume.h: a consumer and the queues it reads, as consume.c, balance.c, pull.c, offset.c and qlock.c share them.
  *
- * Three ways to consume:
+ * Four ways to consume:
  *   member     a group: heartbeats, queues shared out among the members, offsets committed
  *   group, and one queue given: that queue, whoever else reads it; offsets committed; no member
+ *   broadcast  a member that reads every queue and commits nothing
  *   look only  no group: every queue, nothing committed
  *
  *      starting -> routes known -> (member: heartbeat answered) -> running -> leaving
@@ -102,6 +103,12 @@ struct pull {
 	struct link *commit_link;
 	int64_t commit_next;            /* reached this: commit without waiting for the time */
 	bool committing;
+	/* Ordered: see qlock.h. */
+	bool locked;
+	bool draining;                  /* dropped, but something that was handed out is not settled, or not committed */
+	int64_t locked_ms;              /* when the lock was asked for that was granted */
+	int64_t lock_asked_ms;          /* of the round that runs */
+
 	bool moved;                     /* the broker told us to go elsewhere: a smaller offset may be stored too */
 };
 TAILQ_HEAD(pull_list, pull);
@@ -118,6 +125,7 @@ struct mqclient_consumer {
 	char *only_broker;              /* NULL: all queues */
 	int32_t only_id;
 	bool stop_at_end, sql;
+	bool orderly, broadcast;
 	int32_t window, batch;
 	struct mqclient_consume_ops ops;
 	void *arg;
@@ -134,6 +142,9 @@ struct mqclient_consumer {
 	int balancing;                  /* how many */
 	bool balance_again, unbalanced;
 	int64_t balanced_ms;
+	LIST_HEAD(, lock_round) lock_rounds; /* qlock.c */
+	int locking;                    /* answers awaited in this round */
+	struct client_timer lock_timer;
 	struct client_timer balance_timer;
 	struct client_timer commit_timer;
 	struct client_timer resume_timer;

@@ -61,7 +61,7 @@ static void build(struct mqclient *c)
 			continue;
 		i++;
 		*out = (struct body_consumer){ .group = str_of(k->group), .type = CONSUME_PASSIVELY,
-		                              .model = MODEL_CLUSTERING,
+		                              .model = k->broadcast ? MODEL_BROADCASTING : MODEL_CLUSTERING,
 			                       .from = from_of(k), .nsubs = k->nsubs };
 		out->sub = body_alloc(&keep, k->nsubs * sizeof *out->sub);
 		for (size_t s = 0; s < k->nsubs; s++)

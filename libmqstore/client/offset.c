@@ -1,6 +1,7 @@
 /* offset.c: see offset.h. */
 #include "offset.h"
 #include "link.h"
+#include "qlock.h"
 #include "pull.h"
 
 /* ---- Window ---------------------------------------------------------------------------------------------------------- */
@@ -89,7 +90,7 @@ bool offset_due(const struct pull *p)
 {
 	int64_t point = offset_point(p);
 
-	return p->k && p->k->group && p->started && point >= 0 && (p->moved ? point != p->stored : point > p->stored);
+	return p->k && p->k->group && !p->k->broadcast && p->started && point >= 0 && (p->moved ? point != p->stored : point > p->stored);
 }
 
 static void on_committed(void *arg, int rc, struct frame *f)
@@ -120,6 +121,8 @@ static void on_committed(void *arg, int rc, struct frame *f)
 		k->commit_why = e;
 		client_log(p->c, 1, "%s", e.text);
 	}
+	if (rc == 0 && k && k->orderly)
+		qlock_settled(p);
 	pull_unref(p);
 }
 

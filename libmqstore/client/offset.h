@@ -3,7 +3,8 @@
  * Promises:
  *  1. An offset is committed only when all messages before it that were handed out are settled with commit.
  *  2. What is committed never goes back, but where the broker itself moved us; never below zero.
- *  3. A queue that was given up is committed at once and then no more: its new reader may be ahead of us by then. */
+ *  3. A queue that was given up is committed at once and then no more: its new reader may be ahead of us by then.  In ordered
+ *     consumption it has none before the lock is given back: until then what is settled is committed. */
 #ifndef CLIENT_OFFSET_H
 #define CLIENT_OFFSET_H
 

@@ -265,6 +265,8 @@ static void send_try(struct send *s, int64_t now)
 	l = broker_master(s->broker);
 	if (!l)
 		err_set(&e, MQ_ENOROUTE, "broker %s has no master", s->broker->name);
+	else if (s->introduce && (!l->known || s->c->beat_stale))
+		heartbeat_now(l);
 	if (!l || link_call(l, &o, code, left > 0 ? (int32_t)left : 1, s->oneway ? NULL : on_sent, s, &e) < 0) {
 		*send_why(s) = e;
 		err_wrap(s->why, "send to topic '%s'", t->name);
@@ -471,6 +473,8 @@ int mqclient_send(struct mqclient *c, const struct mq_message *m, size_t n, cons
 	s->producer = heartbeat_producer(c, opt->group ? opt->group : SEND_GROUP);
 	s->deadline_ms = now + (opt->timeout_ms > 0 ? opt->timeout_ms : c->timeout_ms);
 	s->oneway = opt->oneway;
+	s->half = opt->half;
+	s->introduce = opt->introduce || opt->half;
 	s->tries = opt->retries >= 0 ? opt->retries : SEND_RETRIES;
 	s->pauses = 0;
 	s->final = false;

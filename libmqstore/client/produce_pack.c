@@ -75,6 +75,13 @@ static void pack_props(struct send *s, const struct mq_message *m, struct buf *b
 		put_property(b, MQ_STR(PROP_WAIT), MQ_STR("true"));
 }
 
+static void put_half(struct send *s, const char *group)
+{
+	put_property(&s->data, MQ_STR(PROP_TRAN_MSG), MQ_STR("true"));
+	put_property(&s->data, MQ_STR(PROP_PGROUP), str_of(group));
+	s->sys_flag = MQ_SYS_TRAN_PREPARED;
+}
+
 static int pack_one(struct send *s, const struct mq_message *m, const struct mqclient_send_opt *opt, struct mq_error *e)
 {
 	size_t before;
@@ -83,6 +90,8 @@ static int pack_one(struct send *s, const struct mq_message *m, const struct mqc
 	s->flag = m->flag;
 	s->sys_flag = 0;
 	pack_props(s, m, &s->data, s->uniq, &s->uniq_n);
+	if (opt->half)
+		put_half(s, opt->group);
 	if (s->data.n > MQ_PROPS_MAX)
 		return err_set(e, MQ_ETOOBIG, "properties with the message id have %zu bytes; %d are allowed",
 		               s->data.n, MQ_PROPS_MAX);
@@ -95,7 +104,7 @@ static int pack_one(struct send *s, const struct mq_message *m, const struct mqc
 			               (unsigned)opt->compress_type, opt->compress_level);
 		/* What does not shrink goes out as it is. */
 		if (s->data.n - before < m->body.n) {
-			s->sys_flag = MQ_SYS_COMPRESSED | (opt->compress_type & MQ_SYS_COMPRESS_TYPE);
+			s->sys_flag |= MQ_SYS_COMPRESSED | (opt->compress_type & MQ_SYS_COMPRESS_TYPE);
 			return 0;
 		}
 		s->data.n = before;
@@ -148,6 +157,8 @@ int produce_pack(struct send *s, const struct mq_message *m, size_t n, const str
 		if (rc < 0)
 			return rc;
 	}
+	if (opt->half && (n > 1 || opt->oneway || !opt->group))
+		return err_set(e, MQ_EINVAL, "a half of a transaction is one message, not one-way, and of a group");
 	if (opt->group) {
 		rc = mq_check_group(str_of(opt->group), e);
 		if (rc < 0)

@@ -21,7 +21,7 @@ struct send {
 	int32_t tries;                  /* left */
 	int32_t pauses;
 	uint32_t n;                     /* messages */
-	bool keyed, batch, oneway;
+	bool keyed, batch, oneway, half, introduce;
 	bool waiting;                   /* in waiting_sends */
 	bool looked;                    /* the route was looked up for this send */
 	bool final;                     /* what waits is only the callback */

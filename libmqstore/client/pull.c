@@ -15,6 +15,7 @@
 #include "heartbeat.h"
 #include "link.h"
 #include "offset.h"
+#include "qlock.h"
 #include "pull_start.h"
 #include "../base/byte.h"
 #include "../codec/layout.h"
@@ -29,6 +30,8 @@ static void on_pause(struct client_timer *t)
 		return;
 	if (p->started)
 		pull_go(p);
+	else if (p->k->orderly && !qlock_valid(p))
+		qlock_ask(p);
 	else
 		pull_start(p);
 }
@@ -46,7 +49,10 @@ void pull_add(struct sub *s, struct broker *b, int32_t id)
 	p->next = p->handed = p->stored = p->end_off = -1;
 	p->pause.cb = on_pause;
 	TAILQ_INSERT_TAIL(&s->k->pulls, p, entry);
-	pull_start(p);
+	if (s->k->orderly)
+		qlock_ask(p);
+	else
+		pull_start(p);
 }
 
 static void pull_free(struct pull *p)
@@ -72,6 +78,10 @@ void pull_unref(struct pull *p)
 
 void pull_forget(struct pull *p)
 {
+	if (p->draining) {
+		p->draining = false;
+		p->calls--;
+	}
 	TAILQ_REMOVE(&p->k->gone, p, entry);
 	p->k = NULL;
 	p->sub = NULL;
@@ -92,6 +102,11 @@ void pull_drop(struct pull *p)
 	p->dropped = true;
 	buf_free(&p->held);
 	p->calls++;
+	if (k->orderly) {
+		p->draining = true;
+		p->calls++;
+		qlock_settled(p);
+	}
 	pull_unref(p);
 }
 
@@ -251,7 +266,7 @@ static size_t hand_out_all(struct pull *p, struct mq_str s)
 	p->handing = true;
 	while (at < s.n) {
 		int32_t n;
-		if (k->paused || p->dropped || p->seeks != seeks || k->dead)
+		if (k->paused || p->dropped || p->seeks != seeks || k->dead || (k->orderly && !qlock_valid(p)))
 			break;
 		n = mq_message_decode(s.p + at, s.n - at, true, &m);
 		if (n <= 0) {
@@ -466,7 +481,7 @@ void pull_go(struct pull *p)
 	int32_t n;
 
 	if (p->dropped || !p->started || p->pulling || p->handing || k->paused || k->dead ||
-	    k->phase != CONSUME_RUNNING || p->held.n || client_timer_on(&p->pause))
+	    k->phase != CONSUME_RUNNING || p->held.n || client_timer_on(&p->pause) || (k->orderly && !qlock_valid(p)))
 		return;
 	if (p->end_off >= 0 && p->next >= p->end_off) {
 		if (!p->at_end) {

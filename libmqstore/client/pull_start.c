@@ -139,7 +139,7 @@ void pull_start(struct pull *p)
 	}
 	ask(p, REQ_GET_MAX_OFFSET, on_max);
 	ask(p, REQ_GET_MIN_OFFSET, on_min);
-	if (k->group)
+	if (k->group && !k->broadcast)
 		ask(p, REQ_QUERY_CONSUMER_OFFSET, on_stored);
 	if (k->start == MQCLIENT_AT_TIME)
 		ask(p, REQ_SEARCH_OFFSET_BY_TIMESTAMP, on_time);

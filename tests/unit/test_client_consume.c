@@ -807,10 +807,13 @@ static void what_cannot_be_done_is_refused_at_once(void **state)
 {
 	struct world *w = *state;
 	struct mq_str topic = MQ_STR("t"), bad = MQ_STR("a b");
-	struct mqclient_consume_opt opt = { .topics = &topic, .ntopics = 1, .group = "g", .broadcast = true };
+	struct mqclient_consume_opt opt = { .topics = &topic, .ntopics = 1, .broadcast = true };
 
-	assert_int_equal(mqclient_consume(w->c, &w->k, &opt, &ops, w, &w->e), MQ_EUNSUPPORTED);
-	opt.broadcast = false;
+	assert_int_equal(mqclient_consume(w->c, &w->k, &opt, &ops, w, &w->e), MQ_EINVAL);
+	opt.group = "g";
+	opt.orderly = true;
+	assert_int_equal(mqclient_consume(w->c, &w->k, &opt, &ops, w, &w->e), MQ_EINVAL);
+	opt.broadcast = opt.orderly = false;
 	opt.topics = &bad;
 	assert_int_equal(mqclient_consume(w->c, &w->k, &opt, &ops, w, &w->e), MQ_EINVAL);
 	opt.topics = &topic;

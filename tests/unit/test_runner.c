@@ -16,24 +16,51 @@ static uv_loop_t loop;
 static struct runner runner;
 static char dir[] = "/tmp/test_runner.XXXXXX";
 static char ended[4000];       /* "lane:offset:ok " per command that ended */
-static int running_most;
+static int running_most, dropped;
+static char output[1000];
 static struct runner_lane lanes[4];
 
-static void on_done(void *arg, void *queue, int64_t off, bool ok, const char *why)
+static int retries;             /* so often a command that failed is run again; -1: the first failure stops everything */
+
+static void say(const void *queue, int64_t off, const char *what)
 {
 	char text[200];
 
-	snprintf(text, sizeof(text), "%d:%d:%s ", (int)((struct runner_lane *)queue - lanes), (int)off, ok ? "ok" : why);
+	snprintf(text, sizeof(text), "%d:%d:%s ", (int)((const struct runner_lane *)queue - lanes), (int)off, what);
 	strcat(ended, text);
+}
+
+static void on_done(void *arg, struct runner_job *j, const struct child_end *end)
+{
+	say(j->queue, j->off, end->code == 0 ? "ok" : end->why);
+	if (runner.capture) {
+		strncat(output, end->output.p ? end->output.p : "", end->output.n);
+	}
+	if (end->code == 0) {
+		runner_end(j);
+	} else if (retries >= 0 && j->runs <= retries) {
+		runner_later(j, 10, runner_again);
+	} else {
+		runner_stop(&runner);
+		runner_drop(j);
+	}
+}
+
+static void on_dropped(void *arg, void *queue, int64_t off)
+{
+	dropped++;
 }
 
 static void open_runner(const char *command, int jobs)
 {
 	ended[0] = '\0';
 	memset(lanes, 0, sizeof(lanes));
-	runner = (struct runner){ .jobs = jobs, .done = on_done };
+	output[0] = '\0';
+	retries = -1;
+	dropped = 0;
+	runner = (struct runner){ .jobs = jobs, .done = on_done, .dropped = on_dropped };
 	assert_int_equal(uv_loop_init(&loop), 0);
-	runner_open(&runner, &loop, command);
+	runner_open(&runner, &loop, "-x", command);
 }
 
 static void put(int lane, int64_t off, struct mq_str body, const char *props)
@@ -42,7 +69,7 @@ static void put(int lane, int64_t off, struct mq_str body, const char *props)
 	                        .props = { props, strlen(props) } };
 	struct shown s = { .m = &m, .body = body, .broker = "b" };
 
-	runner_put(&runner, &lanes[lane], &lanes[lane], off, &s);
+	runner_put(&runner, &lanes[lane], &lanes[lane], &s, NULL);
 	running_most = runner.running > running_most ? runner.running : running_most;
 }
 
@@ -80,7 +107,7 @@ static void body_on_stdin_and_message_in_environment(void **s)
 	assert_string_equal(ended, "3:17:ok ");
 	assert_string_equal(file("body"), "line 1\nline 2");
 	assert_string_equal(file("env"),
-	                    "MQ_BORN=11\nMQ_ID=ABC\nMQ_KEYS=k1 k2\nMQ_OFFSET=17\nMQ_PROP_KEYS=k1 k2\nMQ_PROP_TAGS=red\n"
+	                    "MQ_ATTEMPT=1\nMQ_BORN=11\nMQ_ID=ABC\nMQ_KEYS=k1 k2\nMQ_OFFSET=17\nMQ_PROP_KEYS=k1 k2\nMQ_PROP_TAGS=red\n"
 	                    "MQ_PROP_UNIQ_KEY=ABC\nMQ_PROP_my_prop=v=1\nMQ_QUEUE=b:3\nMQ_RETRIES=0\nMQ_SIZE=13\nMQ_STORED=12\n"
 	                    "MQ_TAGS=red\nMQ_TOPIC=t\n");
 }
@@ -99,7 +126,7 @@ static void a_command_that_reads_nothing_gets_a_big_body_all_the_same(void **s)
 static void plain_words_are_executed_directly(void **s)
 {
 	open_runner("  cp /dev/stdin\tcopy ", 1);
-	assert_non_null(runner.argv);
+	assert_non_null(runner.command.argv);
 	put(0, 0, MQ_STR("x"), "");
 	run();
 	assert_string_equal(file("copy"), "x");
@@ -108,7 +135,7 @@ static void plain_words_are_executed_directly(void **s)
 static void a_builtin_of_the_shell(void **s)
 {
 	open_runner("exit 0", 1);
-	assert_null(runner.argv);
+	assert_null(runner.command.argv);
 	put(0, 0, MQ_STR("x"), "");
 	run();
 	assert_string_equal(ended, "0:0:ok ");
@@ -163,6 +190,61 @@ static void a_killed_command_has_not_consumed(void **s)
 	put(0, 0, MQ_STR("x"), "");
 	run();
 	assert_string_equal(ended, "0:0:killed by signal 9 ");
+}
+
+static void one_that_is_run_again_keeps_its_place(void **s)
+{
+	open_runner("echo $MQ_OFFSET.$MQ_ATTEMPT >>log; test $MQ_OFFSET != 1 || test $MQ_ATTEMPT = 3", 4);
+	unlink("log");
+	retries = 5;
+	for (int i = 0; i < 3; i++)
+		put(0, i, MQ_STR("x"), "");
+	run();
+	assert_string_equal(file("log"), "0.1\n1.1\n1.2\n1.3\n2.1\n");
+	assert_int_equal(dropped, 0);
+}
+
+static void one_that_waits_to_be_run_again_is_dropped_at_the_end(void **s)
+{
+	open_runner("exit 1", 1);
+	retries = 1000;
+	put(0, 0, MQ_STR("x"), "");
+	put(0, 1, MQ_STR("x"), "");
+	while (!*ended)
+		uv_run(&loop, UV_RUN_ONCE);
+	runner_stop(&runner);
+	run();
+	assert_string_equal(ended, "0:0:exit code 1 ");
+	assert_int_equal(dropped, 2);
+}
+
+static void a_lane_that_goes_drops_what_waits_in_it(void **s)
+{
+	open_runner("sleep 0.1", 1);
+	for (int i = 0; i < 3; i++)
+		put(0, i, MQ_STR("x"), "");
+	runner_lane_free(&runner, &lanes[0]);
+	assert_int_equal(dropped, 2);
+	run();
+	assert_string_equal(ended, "0:0:ok ");
+}
+
+static void a_command_that_takes_too_long_is_killed(void **s)
+{
+	open_runner("sleep 60", 1);
+	runner.timeout_ms = 50;
+	put(0, 0, MQ_STR("x"), "");
+	run();
+	assert_string_equal(ended, "0:0:killed, it took too long ");
+}
+
+static void output_that_is_wanted(void **s)
+{
+	open_runner("tr a-z A-Z", 1);
+	runner.capture = true;
+	put(0, 0, MQ_STR("hello"), "");
+	run();
+	assert_string_equal(output, "HELLO");
 }
 
 static void enough_waiting_is_said(void **s)
@@ -236,6 +318,11 @@ int main(void)
 		cmocka_unit_test(the_first_failure_stops_everything_that_has_not_begun),
 		cmocka_unit_test(those_that_run_may_finish),
 		cmocka_unit_test(a_killed_command_has_not_consumed),
+		cmocka_unit_test(one_that_is_run_again_keeps_its_place),
+		cmocka_unit_test(one_that_waits_to_be_run_again_is_dropped_at_the_end),
+		cmocka_unit_test(a_lane_that_goes_drops_what_waits_in_it),
+		cmocka_unit_test(a_command_that_takes_too_long_is_killed),
+		cmocka_unit_test(output_that_is_wanted),
 		cmocka_unit_test(enough_waiting_is_said),
 		cmocka_unit_test(what_cannot_be_started_is_told_before_any_message),
 	};
