@@ -212,8 +212,8 @@ static struct timer_list wanted(struct admin *a)
 static int timers_list(struct admin *a)
 {
 	static const struct show_col cols[] = {
-		{ "#Due", "due" }, { "#State", "state" }, { "#Topic", "topic" }, { "#QID", "queue" }, { "#Key", "key" }, { "#Bytes", "bytes" },
-		{ "#Broker", "broker" },
+		{ "#Due", "due" }, { "#State", "state" }, { "#Topic", "topic" }, { "#QID", "queue" }, { "#Key", "key" },
+		{ "#Bytes", "bytes" }, { "#Broker", "broker" },
 	};
 	struct timer_list l = wanted(a);
 	l.max = admin_int(a, "max", INT64_MAX, 1, INT64_MAX);

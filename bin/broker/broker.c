@@ -596,7 +596,7 @@ static void stop_tables(void *arg)
 	struct broker *b = arg;
 
 	if (!table_file_idle(&b->topics->file) || !table_file_idle(&b->groups->file) || !table_file_idle(&b->offsets->file) ||
-	    !table_file_idle(&b->filters->file) || !delay_idle(b->delay) || !timer_idle(b->timer)) {
+	    !table_file_idle(&b->filters->file) || !delay_idle(b->delay) || !timer_idle(b->timer) || !txn_idle(b->txn)) {
 		uv_timer_start(&b->idle_timer, on_tables_timer, 1, 0);
 		return;
 	}

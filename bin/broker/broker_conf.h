@@ -65,6 +65,7 @@ enum { ROLE_ASYNC_MASTER, ROLE_SYNC_MASTER, ROLE_SLAVE };
 	K(boolean, timerWheelEnable, "true", 0, 0, 0, "take messages for a given time") \
 	K(i32, timerPrecisionMs, "1000", 1, INT32_MAX, 0, "step of such times: 1000, 500, 200 or 100; else the next lower of these") \
 	K(i32, timerRollWindowSlot, "172800", 0, INT32_MAX, 0, "steps that the wheel looks ahead; what is due later is looked at again") \
+	K(i32, transactionMetricFlushInterval, "3000", 10, INT32_MAX, CONF_RUNTIME, "ms between saves of how many halves are pending") \
 	K(i32, timerMaxDelaySec, "259200", 1, INT32_MAX, CONF_RUNTIME, "seconds ahead that a message may be sent for") \
 	K(i32, timerCongestNumEachSlot, "2147483647", 1, INT32_MAX, CONF_RUNTIME, "messages for one step above which some are refused, " \
 	  "above twice as many all") \
@@ -200,7 +201,7 @@ enum { ROLE_ASYNC_MASTER, ROLE_SYNC_MASTER, ROLE_SLAVE };
 	X(timerSkipUnknownError, "false") X(timerEnableCheckMetrics, "true") \
 	X(timerCheckMetricsWhen, "05") X(timerInterceptDelayLevel, "false") X(disappearTimeAfterStart, "-1") \
 	\
-	X(transactionOpMsgMaxSize, "4096") X(transactionOpBatchInterval, "3000") X(transactionMetricFlushInterval, "3000") \
+	X(transactionOpMsgMaxSize, "4096") X(transactionOpBatchInterval, "3000") \
 	X(reviveInterval, "1000") X(reviveMaxSlow, "3") X(reviveScanTime, "10000") X(enableSkipLongAwaitingAck, "false") \
 	X(reviveAckWaitMs, "180000") X(enablePopBufferMerge, "false") X(popCkStayBufferTime, "10000") \
 	X(popCkStayBufferTimeOut, "3000") X(popCkMaxBufferSize, "200000") X(popCkOffsetMaxQueueSize, "20000") \

@@ -311,7 +311,7 @@ static void send_one(struct req *q, const struct send_header *h, struct topic *t
 	else if (timed)
 		timer_stored(b->timer, 1);
 	else if (half)
-		txn_stored(b->txn, &place, r.born_ms, txn_immunity(h->properties));
+		txn_stored(b->txn, t->conf.name, &place, r.born_ms, txn_immunity(h->properties));
 	tally_add(&b->tallies, &t->put, 1, 1, place.size);
 	d.log_off = place.log_off;
 	d.queue_off = place.queue_off;

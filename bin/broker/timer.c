@@ -217,7 +217,7 @@ static void on_save(uv_timer_t *timer)
 	flush(t);
 	if (t->flush && !t->flushing && next > FLUSHED_MS)
 		next = FLUSHED_MS;
-	table_file_save(&t->counts);
+	table_file_save(&t->counts.file);
 	if (wheel_drop(t->wheel, mqstore_log_min(t->b->store), &e) < 0)
 		log_warn("timers: %s", e.text);
 	uv_timer_start(&t->save, on_save, next, 0);
@@ -225,7 +225,7 @@ static void on_save(uv_timer_t *timer)
 
 bool timer_idle(const struct timer *t)
 {
-	return t->off || (!t->flushing && table_file_idle(&t->counts));
+	return t->off || (!t->flushing && table_file_idle(&t->counts.file));
 }
 
 int timer_save(struct timer *t, struct mq_error *e)
@@ -237,7 +237,7 @@ int timer_save(struct timer *t, struct mq_error *e)
 	if (t->flush)
 		wheel_flush_forget(t->wheel, t->flush);
 	t->flush = NULL;
-	rc2 = table_file_flush(&t->counts, e);
+	rc2 = table_file_flush(&t->counts.file, e);
 	if (mqstore_flushed(t->b->store) < mqstore_log_max(t->b->store))
 		return rc2; /* the log could not be flushed: what was delivered since the last save is found in it */
 	if (!t->queue || !mqstore_queue_max(t->queue) || t->redo_queue)
@@ -384,7 +384,7 @@ int timer_open(struct timer **out, struct broker *b, struct mq_error *e)
 		if (rc == 0)
 			rc = begin(t, e);
 		if (rc < 0) {
-			timer_counts_free(t);
+			waiting_close(&t->counts);
 			timer_found_free(t);
 			wheel_close(t->wheel);
 			buf_free(&t->props);
@@ -427,7 +427,7 @@ void timer_free(struct timer *t)
 			wheel_flush_forget(t->wheel, t->flush);
 		timer_slot_free(&t->slot);
 		free(t->slot.unit);
-		timer_counts_free(t);
+		waiting_close(&t->counts);
 		timer_found_free(t);
 		wheel_close(t->wheel);
 	}

@@ -3,9 +3,8 @@
 #ifndef BROKER_TIMER_PRIVATE_H
 #define BROKER_TIMER_PRIVATE_H
 
-#include "hash.h"
-#include "table_file.h"
 #include "timer.h"
+#include "waiting.h"
 #include <codec/body.h>
 #include <codec/property.h>
 #include <store/wheel.h>
@@ -40,15 +39,6 @@ struct timer_found {
 	int32_t n;
 };
 
-struct timer_topic {
-	UT_hash_handle hh;
-	int64_t count;
-	int64_t stamp_ms;
-	int32_t hash;           /* of Java */
-	size_t n;
-	char name[];
-};
-
 struct timer {
 	struct broker *b;
 	bool off;               /* timerWheelEnable=false: nothing below is there */
@@ -81,9 +71,7 @@ struct timer {
 	bool delivered;         /* since then */
 	uv_work_t work;
 
-	struct timer_topic *topics; /* uthash */
-	struct table_file counts;
-	struct body_version counts_version;
+	struct waiting counts;  /* by topic */
 	struct buf props;       /* of one record */
 };
 
@@ -102,8 +90,6 @@ void timer_found_free(struct timer *t);
 
 /* timer_count.c */
 int timer_counts_open(struct timer *t, bool trust, struct mq_error *e);
-void timer_count_add(struct timer *t, struct mq_str topic, int64_t by);
 void timer_count_lost(struct timer *t, int32_t topic_hash);
-void timer_counts_free(struct timer *t);
 
 #endif

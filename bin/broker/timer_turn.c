@@ -167,7 +167,7 @@ static int put_in(struct timer *t, const struct mq_message *m, int64_t due_ms, s
 		return rc;
 	if (floor_to(t, u.due_ms) < t->soonest)
 		t->soonest = floor_to(t, u.due_ms);
-	timer_count_add(t, topic, cancels ? -1 : 1);
+	waiting_add(&t->counts, topic, cancels ? -1 : 1);
 	return 0;
 }
 
@@ -286,7 +286,7 @@ static bool is_cancelled(struct timer *t, const struct mq_message *m)
 	if (!c)
 		return false;
 	if (c->hit) /* the count went down for one of them when the cancellation came */
-		timer_count_add(t, mq_prop_get(m->props, PROP_REAL_TOPIC), -1);
+		waiting_add(&t->counts, mq_prop_get(m->props, PROP_REAL_TOPIC), -1);
 	c->hit = true;
 	t->b->metrics.timers_cancelled++;
 	return true;
@@ -353,7 +353,7 @@ static int deliver_unit(struct timer *t, int64_t pos, struct mq_error *e)
 		return 1;
 	rc = deliver(t, &m, u.write_ms, roll, e);
 	if (rc >= 0)
-		timer_count_add(t, mq_prop_get(m.props, PROP_REAL_TOPIC), u.magic & WHEEL_DELETE ? 1 : -1);
+		waiting_add(&t->counts, mq_prop_get(m.props, PROP_REAL_TOPIC), u.magic & WHEEL_DELETE ? 1 : -1);
 	return rc;
 }
 
@@ -368,18 +368,17 @@ static void end_slot(struct timer *t)
 {
 	struct timer_slot *s = &t->slot;
 	struct wheel_slot now;
-	struct timer_topic *x;
+	struct waiting_topic *x;
 
 	if (wheel_slot(t->wheel, s->ms, &now) && now.last > s->head) { /* the clock was set back meanwhile */
 		begin_slot(t, s->ms, now.last, s->head);
 		return;
 	}
-	for (struct timer_cancel *c = s->cancel; c; c = c->hh.next)
-		for (x = c->hit ? NULL : t->topics; x; x = x->hh.next)
-			if (x->hash == c->topic_hash) {
-				timer_count_add(t, (struct mq_str){ x->name, x->n }, 1); /* it cancelled nothing */
-				break;
-			}
+	for (struct timer_cancel *c = s->cancel; c; c = c->hh.next) {
+		x = c->hit ? NULL : waiting_of_hash(&t->counts, c->topic_hash);
+		if (x)
+			waiting_add(&t->counts, (struct mq_str){ x->name, x->n }, 1); /* it cancelled nothing */
+	}
 	timer_slot_free(s);
 	t->read_ms = s->ms + t->step;
 	t->delivered = true;

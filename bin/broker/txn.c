@@ -8,6 +8,7 @@
 #include "record.h"
 #include "timer.h"
 #include "topic_table.h"
+#include "waiting.h"
 #include <base/clock.h>
 #include <base/err.h>
 #include <base/log.h>
@@ -65,6 +66,8 @@ struct txn {
 	bool slave;             /* its master does all this */
 	char trouble[200];      /* of the last round, said once */
 	struct buf props;       /* of one record */
+	struct waiting counts;  /* pending by topic: config/transactionMetrics */
+	int64_t counted_ms;     /* monotonic: when they were last saved */
 };
 
 /* ---- The rings ----------------------------------------------------------------------------------------------------------- */
@@ -213,8 +216,9 @@ static void add_half(struct txn *t, const struct mqstore_place *place, int64_t d
 	t->pending++;
 }
 
-void txn_stored(struct txn *t, const struct mqstore_place *place, int64_t born_ms, int64_t immunity_ms)
+void txn_stored(struct txn *t, struct mq_str topic, const struct mqstore_place *place, int64_t born_ms, int64_t immunity_ms)
 {
+	waiting_add(&t->counts, topic, 1);
 	add_half(t, place, due_of(t, born_ms, place->store_ms, immunity_ms));
 	t->b->metrics.halves_in++;
 }
@@ -357,6 +361,7 @@ static int give_up(struct txn *t, int64_t off, const struct mq_message *m, struc
 	if (moved)
 		drop_moved(t, moved);
 	end_place(t, place_of(t, off));
+	waiting_add(&t->counts, mq_prop_get(m->props, PROP_REAL_TOPIC), -1);
 	t->b->metrics.halves_given_up++;
 	return 0;
 }
@@ -546,8 +551,10 @@ int txn_end(struct txn *t, const struct mq_message *half, bool commit, struct mq
 	m = moved_of(t, first);
 	if (m)
 		drop_moved(t, m);
-	if (off >= 0)
+	if (off >= 0) {
 		end_place(t, place_of(t, off));
+		waiting_add(&t->counts, mq_prop_get(half->props, PROP_REAL_TOPIC), -1);
+	}
 	if (commit)
 		t->b->metrics.commits++;
 	else
@@ -555,6 +562,11 @@ int txn_end(struct txn *t, const struct mq_message *half, bool commit, struct mq
 	if (t->b->conf->flushDiskType == FLUSH_SYNC)
 		flush_soon(t->b->flush); /* readers see it when it is on the disk */
 	return 0;
+}
+
+int64_t txn_count(const struct txn *t, struct mq_str topic)
+{
+	return waiting_count(&t->counts, topic);
 }
 
 size_t txn_pending(const struct txn *t)
@@ -599,14 +611,27 @@ static void on_save(uv_timer_t *timer)
 	take_mark(t);
 	if (!t->marked)
 		mark(t);
+	if (clock_mono_ms() - t->counted_ms >= t->b->conf->transactionMetricFlushInterval) {
+		t->counted_ms = clock_mono_ms();
+		table_file_save(&t->counts.file);
+	}
+}
+
+bool txn_idle(const struct txn *t)
+{
+	return table_file_idle(&t->counts.file);
 }
 
 void txn_save(struct txn *t)
 {
+	struct mq_error e;
+
 	if (t->slave)
 		return;
 	mark(t);
 	take_mark(t);
+	if (table_file_flush(&t->counts.file, &e) < 0)
+		log_error("%s", e.text);
 }
 
 /* ---- Life ---------------------------------------------------------------------------------------------------------------- */
@@ -673,6 +698,7 @@ static void load(struct txn *t)
 		}
 		*h = (struct half){ m.log_off, due_of(t, m.born_ms, m.store_ms, txn_immunity(m.props)) };
 		t->pending++;
+		waiting_add(&t->counts, mq_prop_get(m.props, PROP_REAL_TOPIC), 1);
 		if (first_of(&m) == off)
 			continue;
 		was = moved_of(t, first_of(&m));
@@ -680,6 +706,7 @@ static void load(struct txn *t)
 		if (old && old->due != DONE) {
 			old->due = DONE;
 			t->pending--;
+			waiting_add(&t->counts, mq_prop_get(m.props, PROP_REAL_TOPIC), -1);
 		}
 		set_moved(t, first_of(&m), off);
 	}
@@ -691,6 +718,7 @@ static void load(struct txn *t)
 int txn_open(struct txn **out, struct broker *b, struct mq_error *e)
 {
 	struct txn *t = mem_alloc(sizeof *t);
+	int rc;
 
 	*out = NULL;
 	t->b = b;
@@ -699,6 +727,11 @@ int txn_open(struct txn **out, struct broker *b, struct mq_error *e)
 	if (!t->halves || !t->ops) {
 		free(t);
 		return err_set(e, MQ_EINVAL, "queues of " TOPIC_HALF " and " TOPIC_OP_HALF " cannot be made");
+	}
+	rc = waiting_open(&t->counts, b, "transactionMetrics", "transactionCount", false, e);
+	if (rc < 0) {
+		free(t);
+		return rc;
 	}
 	t->slave = b->conf->brokerRole == ROLE_SLAVE;
 	if (!t->slave)
@@ -739,6 +772,7 @@ void txn_free(struct txn *t)
 {
 	if (!t)
 		return;
+	waiting_close(&t->counts);
 	uv_close((uv_handle_t *)&t->round_timer, on_closed);
 	uv_close((uv_handle_t *)&t->save_timer, on_closed);
 }

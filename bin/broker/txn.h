@@ -22,7 +22,7 @@ struct txn;
 int txn_open(struct txn **t, struct broker *b, struct mq_error *e);
 void txn_stop(struct txn *t);           /* no more rounds */
 /* After the last flush: note how far the two topics are done with, in the table of offsets. */
-void txn_save(struct txn *t);
+void txn_save(struct txn *t);           /* when idle */
 void txn_free(struct txn *t);           /* ends with the next turns of the loop */
 
 /* ---- Halves -------------------------------------------------------------------------------------------------------------- */
@@ -33,8 +33,8 @@ void txn_free(struct txn *t);           /* ends with the next turns of the loop 
 struct mqstore_queue *txn_queue(struct txn *t);
 /* Append REAL_TOPIC, REAL_QID and the transaction id. */
 void txn_props(struct buf *out, struct mq_str topic, int32_t queue_id, struct mq_str uniq_key);
-/* A half was appended; immunity: of the message, in ms, or -1. */
-void txn_stored(struct txn *t, const struct mqstore_place *place, int64_t born_ms, int64_t immunity_ms);
+/* A half of this topic was appended; immunity: of the message, in ms, or -1. */
+void txn_stored(struct txn *t, struct mq_str topic, const struct mqstore_place *place, int64_t born_ms, int64_t immunity_ms);
 
 /* ---- Their end ----------------------------------------------------------------------------------------------------------- */
 
@@ -52,5 +52,7 @@ enum txn_state txn_state(struct txn *t, const struct mq_message *half);
 int txn_end(struct txn *t, const struct mq_message *half, bool commit, struct mqstore_place *place, struct mq_error *e);
 
 size_t txn_pending(const struct txn *t);
+int64_t txn_count(const struct txn *t, struct mq_str topic); /* of a topic */
+bool txn_idle(const struct txn *t);     /* no save of how many are pending by topic is under way */
 
 #endif

@@ -90,7 +90,7 @@ static size_t index_of(const struct wheel_slots *s, int64_t ms)
 
 static void take_slot(const struct wheel_slots *s, const uint8_t *p, struct wheel_slot *out)
 {
-	out->ms = (int64_t)be64(p) > INT64_MAX / s->step ? -1 : (int64_t)be64(p) * s->step;
+	out->ms = be64(p) > (uint64_t)(INT64_MAX / s->step) ? -1 : (int64_t)be64(p) * s->step;
 	out->first = (int64_t)be64(p + 8);
 	out->last = (int64_t)be64(p + 16);
 	out->num = (int32_t)be32(p + 24);

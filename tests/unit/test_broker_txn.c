@@ -220,6 +220,7 @@ static void a_half_is_seen_when_it_is_committed(void **state)
 	assert_prop(m.props, "__transactionId__", "U1");
 	assert_prop(m.props, "TRAN_MSG", "true");
 	assert_int_equal(txn_pending(broker(f)->txn), 1);
+	assert_int_equal(txn_count(broker(f)->txn, MQ_STR("T")), 1);
 
 	assert_int_equal(end(f, p, COMMIT), RESP_SUCCESS);
 	assert_int_equal(count(f, "T", 2), 2);
@@ -237,6 +238,7 @@ static void a_half_is_seen_when_it_is_committed(void **state)
 	assert_true(str_is(m.body, "0,"));
 	assert_prop(m.props, "TAGS", "d");
 	assert_int_equal(txn_pending(broker(f)->txn), 0);
+	assert_int_equal(txn_count(broker(f)->txn, MQ_STR("T")), 0);
 }
 
 static void a_half_that_is_rolled_back_is_never_seen(void **state)
@@ -306,6 +308,31 @@ static void refused(struct asked *a, int code, const char *words)
 		fail_msg("no answer");
 	if (a->code != code || !strstr(a->remark.p, words))
 		fail_msg("code %d '%s', not %d '...%s...'", a->code, a->remark.p, code, words);
+}
+
+static void a_time_begins_with_the_commit_too(void **state)
+{
+	struct fixture *f = *state;
+	struct place p;
+	char *text;
+
+	start(f, quiet);
+	p = send_half(f, "x", "TIMER_DELAY_SEC\0013600\002");
+	assert_int_equal(count(f, "rmq_sys_wheel_timer", 0), 0);
+	assert_int_equal(end(f, p, COMMIT), RESP_SUCCESS);
+	assert_int_equal(count(f, "rmq_sys_wheel_timer", 0), 1);
+	assert_prop(look(f, "rmq_sys_wheel_timer", 0, 0).props, "REAL_TOPIC", "T");
+	p = send_half(f, "y", "TIMER_DELAY_SEC\00136000000\002");
+	assert_int_equal(end(f, p, COMMIT), RESP_MESSAGE_ILLEGAL); /* it can never come: it stays a half */
+	assert_int_equal(txn_pending(broker(f)->txn), 1);
+	assert_int_equal(txn_count(broker(f)->txn, MQ_STR("T")), 1);
+	stop(f);
+	text = tempdir_read(tempdir_path(f->dir, "store/config/transactionMetrics"));
+	assert_non_null(text);
+	assert_non_null(strstr(text, "\"transactionCount\":{\"T\":{\"count\":1,\"timeStamp\":"));
+	free(text);
+	start(f, quiet);
+	assert_int_equal(txn_count(broker(f)->txn, MQ_STR("T")), 1);
 }
 
 static void ends_that_fit_no_half_are_refused(void **state)
@@ -668,7 +695,7 @@ static void one_that_waits_long_does_not_hold_the_others(void **state)
 		struct mq_str record;
 
 		assert_int_equal(mqstore_append(broker(f)->store, &r, 1, &place, &e), 0);
-		txn_stored(broker(f)->txn, &place, r.born_ms, -1);
+		txn_stored(broker(f)->txn, MQ_STR("T"), &place, r.born_ms, -1);
 		assert_int_equal(mqstore_at(broker(f)->store, place.log_off, &record), 0);
 		assert_true(mq_message_decode(record.p, record.n, false, &m) > 0);
 		assert_int_equal(txn_end(broker(f)->txn, &m, false, &place, &e), 0);
@@ -725,6 +752,7 @@ int main(void)
 		T(a_commit_that_comes_twice_delivers_once),
 		T(who_does_not_know_gets_no_answer),
 		T(a_delay_begins_with_the_commit),
+		T(a_time_begins_with_the_commit_too),
 		T(ends_that_fit_no_half_are_refused),
 		T(what_cannot_be_a_half_is_refused),
 		T(a_retry_of_a_committed_message_is_no_half),
