@@ -16,6 +16,7 @@
 
 #include <errno.h>
 #include <setjmp.h>
+#include <sodium.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -568,6 +569,112 @@ static void a_cancellation_of_another_step_cancels_nothing(void **state)
 	assert_string_equal(bodies(f, "T", 0), "x");
 }
 
+/* What clients of 5.3 do: the answer to the send says how. */
+static struct asked *recall(struct fixture *f, const char *topic, const char *handle)
+{
+	return ask(f->k, f->c, REQ_RECALL_MESSAGE, (struct mq_str){ 0 }, "topic", topic, "recallHandle", handle, "producerGroup", "pg", NULL);
+}
+
+static void a_message_is_taken_back_by_its_handle(void **state)
+{
+	struct fixture *f = *state;
+	char handle[600], props[128];
+	struct asked *a;
+
+	start(f, still);
+	snprintf(props, sizeof props, "UNIQ_KEY\001U1\002TIMER_DELIVER_MS\001%lld\002", (long long)clock_wall_ms() + HOUR_MS);
+	a = send_props(f, "T", 2, "x", props);
+	snprintf(handle, sizeof handle, "%s", asked_get(a, "recallHandle"));
+	assert_true(strlen(handle) > 0 && strlen(handle) % 4 == 0);
+	assert_string_equal(asked_get(send_props(f, "T", 2, "y", ""), "recallHandle"), "");
+	a = recall(f, "T", handle);
+	assert_int_equal(a->code, RESP_SUCCESS);
+	assert_string_equal(asked_get(a, "msgId"), "U1");
+	jump(f, HOUR_MS + 2000);
+	assert_int_equal(count(f, "T", 2), 1);
+	assert_int_equal(broker(f)->metrics.timers_cancelled, 1);
+	assert_int_equal(recall(f, "T", handle)->code, RESP_ILLEGAL_OPERATION); /* its time is over */
+}
+
+static void a_handle_that_is_none_takes_nothing_back(void **state)
+{
+	struct fixture *f = *state;
+	char text[200], handle[400];
+
+	start(f, still);
+	send_after(f, "x", HOUR_MS);
+	assert_int_equal(recall(f, "T", "###")->code, RESP_ILLEGAL_OPERATION);
+	assert_int_equal(recall(f, "T", "djE=")->code, RESP_ILLEGAL_OPERATION); /* "v1" */
+	assert_int_equal(recall(f, "Nowhere", "djE=")->code, RESP_TOPIC_NOT_EXIST);
+	snprintf(text, sizeof text, "v1 T other %lld U-x", (long long)clock_wall_ms() + HOUR_MS);
+	sodium_bin2base64(handle, sizeof handle, (unsigned char *)text, strlen(text), sodium_base64_VARIANT_URLSAFE);
+	assert_int_equal(recall(f, "T", handle)->code, RESP_ILLEGAL_OPERATION);
+	snprintf(text, sizeof text, "v1 U b %lld U-x", (long long)clock_wall_ms() + HOUR_MS);
+	sodium_bin2base64(handle, sizeof handle, (unsigned char *)text, strlen(text), sodium_base64_VARIANT_URLSAFE);
+	assert_int_equal(recall(f, "T", handle)->code, RESP_ILLEGAL_OPERATION);
+	broker_kit_set(f->k, "recallMessageEnable", "false");
+	assert_int_equal(recall(f, "T", handle)->code, RESP_NO_PERMISSION);
+	assert_int_equal(count(f, TOPIC_TIMER, 0), 1);
+}
+
+/* ---- Looking ------------------------------------------------------------------------------------------------------------------ */
+
+static void what_waits_is_listed_in_parts(void **state)
+{
+	struct fixture *f = *state;
+	char from[24] = "0", before[24] = "0";
+	int64_t base, last = 0;
+	int n = 0, parts = 0;
+
+	start(f, still);
+	base = (clock_wall_ms() + HOUR_MS) / 1000 * 1000;
+	for (int i = 0; i < 20; i++)
+		send_for(f, "x", base + i / 5 * 10000 + 1, "");
+	take_in(f);
+	while (strcmp(from, "-1")) {
+		struct asked *a = ask(f->k, f->c, REQ_LIST_TIMERS, (struct mq_str){ 0 }, "fromMs", from, "before", before, "maxMsgNums", "3", NULL);
+		struct mq_message m;
+
+		assert_int_equal(a->code, RESP_SUCCESS);
+		for (size_t at = 0; at < a->body.n; at += (size_t)m.size, n++) {
+			int64_t due;
+
+			assert_true(mq_message_decode(a->body.p + at, a->body.n - at, true, &m) > 0);
+			assert_int_equal(str_i64(mq_prop_get(m.props, "TIMER_OUT_MS"), &due), 0);
+			assert_true(due >= last);
+			last = due;
+		}
+		snprintf(from, sizeof from, "%s", asked_get(a, "nextMs"));
+		snprintf(before, sizeof before, "%s", asked_get(a, "nextBefore"));
+		assert_true(++parts < 10);
+	}
+	assert_int_equal(n, 20);
+	assert_int_equal(parts, 7);
+	assert_int_equal(asked_i64(ask(f->k, f->c, REQ_LIST_TIMERS, (struct mq_str){ 0 }, "key", "U-x", NULL), "count"), 20);
+	assert_int_equal(asked_i64(ask(f->k, f->c, REQ_LIST_TIMERS, (struct mq_str){ 0 }, "topic", "Other", NULL), "count"), 0);
+}
+
+static void slaves_and_watchers_are_told_how_far_it_is(void **state)
+{
+	struct fixture *f = *state;
+	struct asked *a;
+
+	start(f, still);
+	send_after(f, "x", HOUR_MS);
+	send_after(f, "y", HOUR_MS);
+	take_in(f);
+	a = ask(f->k, f->c, REQ_GET_TIMER_CHECK_POINT, (struct mq_str){ 0 }, NULL);
+	assert_int_equal(a->body.n, 56);
+	assert_int_equal(be64(a->body.p + 24), 2);
+	assert_in_range(be64(a->body.p), clock_wall_ms() - 5000, clock_wall_ms());
+	a = ask(f->k, f->c, REQ_GET_TIMER_METRICS, (struct mq_str){ 0 }, NULL);
+	buf_char(&a->body, 0);
+	assert_non_null(strstr(a->body.p, "\"timingCount\":{\"T\":{\"count\":2,\"timeStamp\":"));
+	a = ask(f->k, f->c, REQ_GET_BROKER_RUNTIME_INFO, (struct mq_str){ 0 }, NULL);
+	buf_char(&a->body, 0);
+	assert_non_null(strstr(a->body.p, "\"timerCongestNum\":\"2\""));
+}
+
 /* ---- Switches ---------------------------------------------------------------------------------------------------------------- */
 
 static void taking_in_and_delivering_can_be_stopped_and_go_on(void **state)
@@ -888,6 +995,10 @@ int main(void)
 		TEST(one_of_a_deleted_topic_does_not_hold_up_the_others),
 		TEST(a_cancelled_message_does_not_come),
 		TEST(a_cancellation_of_another_step_cancels_nothing),
+		TEST(a_message_is_taken_back_by_its_handle),
+		TEST(a_handle_that_is_none_takes_nothing_back),
+		TEST(what_waits_is_listed_in_parts),
+		TEST(slaves_and_watchers_are_told_how_far_it_is),
 		TEST(taking_in_and_delivering_can_be_stopped_and_go_on),
 		TEST(a_clock_set_back_delays_nothing_for_ever_and_repeats_nothing),
 		TEST(finer_steps_are_kept_finer),
