@@ -3,6 +3,7 @@
 #include "../bin/cli.h"
 
 #include <fcntl.h>
+#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -31,15 +32,13 @@ static const char help[] =
 
 enum { OPT_READY_FD = 256 };
 
-static const struct option longs[] = {
-	{ "nameserver", required_argument, NULL, 'n' },
-	{ "background", no_argument, NULL, 'b' },
-	{ "debug", no_argument, NULL, 'd' },
-	{ "options", required_argument, NULL, 'o' },
-	{ "ready-fd", required_argument, NULL, OPT_READY_FD },
-	{ "help", no_argument, NULL, 'h' },
-	{ "version", no_argument, NULL, 'V' },
-	{ NULL, 0, NULL, 0 },
+static const struct cli_option rows[] = {
+	{ 'n', "nameserver", true },
+	{ 'b', "background", false },
+	{ 'd', "debug", false },
+	{ 'o', "options", true },
+	{ OPT_READY_FD, "ready-fd", true },
+	{ 0 },
 };
 
 struct options options;
@@ -144,17 +143,13 @@ void options_parse(int argc, char **argv)
 	int c;
 
 	options = (struct options){ .list = 1000, .timeout_ms = 3000, .umask = 022, .uid = getuid(), .gid = getgid(), .ready_fd = -1 };
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":n:bdo:hV", longs, NULL)) != -1) {
+	while ((c = cli_option(argc, argv, rows, help)) != -1) {
 		switch (c) {
 		case 'n': addr = optarg; break;
 		case 'b': options.background = true; break;
 		case 'd': options.debug = true; break;
 		case 'o': list(optarg); break;
 		case OPT_READY_FD: options.ready_fd = (int)cli_int("--ready-fd", optarg, 0, INT32_MAX); break;
-		case 'h': cli_help(help);
-		case 'V': cli_version();
-		default: cli_bad_option(c, argv);
 		}
 	}
 	if (optind + 1 != argc)

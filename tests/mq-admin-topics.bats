@@ -95,6 +95,20 @@ offsets_of() { # offsets_of GROUP TOPIC: committed offset of each queue
 	run -2 mq-admin updateOrderConf -t t -m replace -v x
 }
 
+@test "setConsumeMode: whether a group pops a topic, kept by each broker" {
+	start_cluster
+	make_topic t 1
+	run -0 mq-admin setConsumeMode -c DefaultCluster -t t -g g -m POP -q 2
+	assert_line --partial 'set consume mode to 127.0.0.1:'
+	assert_line 'topic[t] group[g] consume mode[POP] popShareQueueNum[2]'
+	run -0 cat store/config/messageRequestMode.json # answered: so it is there
+	assert_output --partial '"t":{"g":{"consumerGroup":"g","mode":"POP","popShareQueueNum":2,"topic":"t"}}'
+	run -2 mq-admin setConsumeMode -c DefaultCluster -t t -g g -m PUSH
+	assert_output --partial "mode 'PUSH'"
+	run -4 mq-admin setConsumeMode -c DefaultCluster -t %RETRY%g -g g -m POP
+	assert_output --partial 'retry topic is not allowed to set mode'
+}
+
 @test "getConsumerConfig and deleteSubGroup: a group with its offsets and topics" {
 	start_cluster
 	make_topic t 1

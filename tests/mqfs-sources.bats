@@ -92,14 +92,15 @@ state() { # state DIR
 		mkdir "$name"
 		tar --zstd -xSf "$src/tests/golden/store/$name/store.tar.zst" -C "$name" --strip-components=1
 		before=$(state "$name")
-		mount_mqfs -n "store:$PWD/$name" -o list=100000
+		mount_mqfs -n "store:$PWD/$name" -o system,list=100000
 		for t in $(mq-admin -n "store:$PWD/$name" topicList); do
-			mq-recv -n "store:$PWD/$name" -e -J "$t" | jq -r '(.body64 // (.body // "" | @base64))' | sort >want
-			python3 -c 'import base64, glob, sys
-for f in glob.glob(sys.argv[1] + "/queues/*/messages/*"): print(base64.b64encode(open(f, "rb").read()).decode())' \
-				"$M/topics/$t" | sort >got
-			cmp want got
-		done
+			mq-recv -n "store:$PWD/$name" -e -J "$t"
+		done | jq -r '.topic + " " + (.body64 // (.body // "" | @base64))' | sort >want
+		python3 -c 'import base64, glob, os, sys
+for t in os.listdir(sys.argv[1]):
+    for f in glob.glob(sys.argv[1] + "/" + t + "/queues/*/messages/*"): print(t, base64.b64encode(open(f, "rb").read()).decode())' \
+			"$M/topics" | sort >got
+		cmp want got
 		[ -n "$(ls "$M/topics")" ]
 		within 20 grep -r nothing-like-this "$M" >/dev/null || [ $? = 1 ]
 		unmount

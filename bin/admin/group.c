@@ -159,6 +159,35 @@ static int delete_sub_group(struct admin *a)
 	return CLI_OK;
 }
 
+/* ---- setConsumeMode -------------------------------------------------------------------------------------------------- */
+
+static int set_consume_mode(struct admin *a)
+{
+	static struct admin_brokers targets;
+	const char *topic = admin_opt(a, "topicName"), *group = admin_opt(a, "groupName"), *mode = admin_opt(a, "mode");
+	int64_t share = admin_int(a, "popShareQueueNum", 0, -1, INT32_MAX);
+	struct mqclient_answer ans;
+	json_t *o;
+	char *body;
+
+	if (strcmp(mode, "PULL") && strcmp(mode, "POP"))
+		cli_usage_error("setConsumeMode: mode '%s': PULL or POP would be right", mode);
+	o = json_pack("{s:s, s:s, s:s, s:I}", "topic", topic, "consumerGroup", group, "mode", mode, "popShareQueueNum", (json_int_t)share);
+	body = o ? json_dumps(o, JSON_COMPACT) : NULL;
+	if (!body)
+		cli_usage_error("setConsumeMode: names of topics and groups are plain text");
+	admin_targets(a, &targets);
+	for (size_t i = 0; i < targets.n; i++) {
+		admin_ask(a, targets.b[i].addr, 401, NULL, (struct mq_str){ body, strlen(body) }, NULL, &ans);
+		printf("set consume mode to %s success.\n", targets.b[i].addr);
+	}
+	printf("topic[%s] group[%s] consume mode[%s] popShareQueueNum[%lld]\n", topic, group, mode, (long long)share);
+	admin_brokers_free(&targets);
+	free(body);
+	json_decref(o);
+	return CLI_OK;
+}
+
 /* ---- getConsumerConfig ----------------------------------------------------------------------------------------------- */
 
 static int get_consumer_config(struct admin *a)
@@ -425,6 +454,15 @@ static const struct command_opt delete_opts[] = {
 	ADMIN_DRY_RUN,
 	{ 0 },
 };
+static const struct command_opt mode_opts[] = {
+	{ 't', "topicName", "TOPIC", true, "of this topic" },
+	{ 'g', "groupName", "GROUP", true, "by this group" },
+	{ 'm', "mode", "MODE", true, "PULL or POP" },
+	{ 'b', "brokerAddr", "ADDR", false, "on this broker" },
+	{ 'c', "clusterName", "CLUSTER", false, "on every master of this cluster" },
+	{ 'q', "popShareQueueNum", "N", false, "POP: members whose queues one takes, too; 0: any queue (0)" },
+	{ 0 },
+};
 static const struct command_opt config_opts[] = {
 	{ 'g', "groupName", "GROUP", true, "the group" },
 	{ 0 },
@@ -440,6 +478,7 @@ const struct command group_commands[] = {
 	{ "updateSubGroup", update_opts, update_sub_group, COMMAND_CLUSTER, "create or change a consumer group" },
 	{ "updateSubGroupList", list_opts, update_sub_group_list, COMMAND_CLUSTER, "create or change the groups of a file" },
 	{ "deleteSubGroup", delete_opts, delete_sub_group, COMMAND_CLUSTER, "delete a consumer group" },
+	{ "setConsumeMode", mode_opts, set_consume_mode, COMMAND_CLUSTER, "whether a group pulls or pops a topic" },
 	{ "getConsumerConfig", config_opts, get_consumer_config, COMMAND_CLUSTER, "settings of a consumer group on each broker" },
 	{ "consumerProgress", progress_opts, consumer_progress, COMMAND_CLUSTER | COMMAND_STORE, "how far groups have consumed" },
 	{ 0 },

@@ -9,9 +9,14 @@
 #include "ha_replica.h"
 #include "hold.h"
 #include "lock_table.h"
+#include "mode_table.h"
 #include "offset_table.h"
+#include "order_table.h"
+#include "pop_hold.h"
 #include "rates.h"
 #include "register.h"
+#include "revive.h"
+#include "route.h"
 #include "settle.h"
 #include "timer.h"
 #include "topic_table.h"
@@ -56,11 +61,15 @@ static void on_turn(uv_check_t *check)
 		table_file_save(&b->topics->file);
 	table_file_save(&b->groups->file);
 	table_file_save(&b->filters->file);
+	table_file_save(&b->orders->file);
+	table_file_save(&b->modes->file);
 	if (b->names)
 		b->opt.names->topics(b->names);
 	register_turn(b->reg);
+	revive_run(b->revive);
 	flush_turn(b->flush);
 	hold_run(b->hold);
+	pop_hold_run(b->pops);
 }
 
 /* Messages of many requests go to the log's file in one write, before the first of their answers leaves. */
@@ -96,6 +105,7 @@ void broker_conn_closed(struct broker *b, struct conn *c, int why)
 	else if (why == MQ_ETOOBIG)
 		b->metrics.conns_slow_closed++;
 	hold_conn_closed(b->hold, conn_public(c)->user);
+	pop_hold_conn_closed(b->pops, conn_public(c)->user);
 	client_table_closed(b->clients, c);
 	if (b->names)
 		b->opt.names->closed(b->names, c);
@@ -415,21 +425,26 @@ static void tear_down(struct broker *b)
 
 	stop_listening(b); /* the start failed after it */
 	register_free(b->reg);
+	route_free(b->route);
 	ha_replica_free(b->replica);
 	ha_master_free(b->ha);
 	if (b->names)
 		b->opt.names->close(b->names);
 	rates_free(b->rates);
 	upkeep_free(b->upkeep);
+	revive_free(b->revive);
 	txn_free(b->txn);
 	timer_free(b->timer);
 	delay_free(b->delay);
 	flush_free(b->flush);
 	settle_free(b->settle);
+	pop_hold_free(b->pops);
 	hold_free(b->hold);
 	client_table_free(b->clients);
 	lock_table_free(b->locks);
 	filter_table_free(b->filters);
+	mode_table_free(b->modes);
+	order_table_free(b->orders);
 	offset_table_free(b->offsets);
 	group_table_free(b->groups);
 	topic_table_free(b->topics);
@@ -473,15 +488,19 @@ int broker_start(struct broker **out, uv_loop_t *loop, const struct broker_opt *
 	make_send_props(b);
 	if ((rc = make_home(b, e)) < 0 || (rc = find_host(b, e)) < 0 || (rc = open_store(b, e)) < 0 ||
 	    (rc = topic_table_open(&b->topics, b, e)) < 0 || (rc = group_table_open(&b->groups, b, e)) < 0 ||
-	    (rc = offset_table_open(&b->offsets, b, e)) < 0 || (rc = filter_table_open(&b->filters, b, e)) < 0)
+	    (rc = offset_table_open(&b->offsets, b, e)) < 0 || (rc = filter_table_open(&b->filters, b, e)) < 0 ||
+	    (rc = order_table_open(&b->orders, b, e)) < 0 || (rc = mode_table_open(&b->modes, b, e)) < 0)
 		goto failed;
 	b->topics->file.saved_cb = topics_saved;
 	b->clients = client_table_new(b);
 	b->locks = lock_table_new();
 	b->hold = hold_new(b);
+	b->pops = pop_hold_new(b);
+	b->route = route_new(b);
 	b->settle = settle_new(b);
 	b->flush = flush_new(b);
-	if ((rc = delay_open(&b->delay, b, e)) < 0 || (rc = timer_open(&b->timer, b, e)) < 0 || (rc = txn_open(&b->txn, b, e)) < 0)
+	if ((rc = delay_open(&b->delay, b, e)) < 0 || (rc = timer_open(&b->timer, b, e)) < 0 ||
+	    (rc = txn_open(&b->txn, b, e)) < 0 || (rc = revive_open(&b->revive, b, e)) < 0)
 		goto failed;
 	b->upkeep = upkeep_new(b);
 	b->rates = rates_new(b);
@@ -532,6 +551,8 @@ static void stop_log(void *arg)
 	b->stopping = true;
 	ha_replica_stop(b->replica);
 	hold_stop(b->hold);
+	pop_hold_stop(b->pops);
+	revive_stop(b->revive);
 	delay_stop(b->delay);
 	timer_stop(b->timer);
 	txn_stop(b->txn);
@@ -561,11 +582,13 @@ static void stop_conns(void *arg)
 
 static void save_tables(struct broker *b)
 {
-	struct table_file *file[] = { &b->topics->file, &b->groups->file, &b->offsets->file, &b->filters->file };
+	struct table_file *file[] = { &b->topics->file, &b->groups->file, &b->offsets->file, &b->filters->file,
+				      &b->orders->file, &b->modes->file };
 	struct mq_error e;
 	int rc;
 
 	txn_save(b->txn);
+	offset_table_stop(b->offsets);
 	for (size_t i = 0; i < sizeof file / sizeof file[0]; i++) {
 		rc = table_file_flush(file[i], &e);
 		if (rc < 0) {
@@ -596,7 +619,8 @@ static void stop_tables(void *arg)
 	struct broker *b = arg;
 
 	if (!table_file_idle(&b->topics->file) || !table_file_idle(&b->groups->file) || !table_file_idle(&b->offsets->file) ||
-	    !table_file_idle(&b->filters->file) || !delay_idle(b->delay) || !timer_idle(b->timer) || !txn_idle(b->txn)) {
+	    !table_file_idle(&b->filters->file) || !table_file_idle(&b->orders->file) || !table_file_idle(&b->modes->file) ||
+	    !delay_idle(b->delay) || !timer_idle(b->timer) || !txn_idle(b->txn)) {
 		uv_timer_start(&b->idle_timer, on_tables_timer, 1, 0);
 		return;
 	}

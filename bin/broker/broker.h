@@ -4,7 +4,7 @@
  * as a callback.  Files come in three shapes, seen from the name:
  *	handle_*.c	a request in, an answer out, no state
  *	*_table.c	owned state, saved as the peer's JSON by table_file.c; no network
- *	plain nouns	things with a clock: hold, settle, flush, delay, timer, txn, register, upkeep, rates
+ *	plain nouns	things with a clock: hold, pop_hold, settle, flush, delay, timer, txn, revive, register, route, upkeep, rates
  *
  * Start: store (lock, recover) -> tables -> what has a clock -> listen -> register, and on a slave follow.
  * Stop: unregister everywhere -> let go of the master -> answer what is held -> last flush, what waited for it -> slaves,
@@ -28,6 +28,11 @@ struct filter_table;
 struct client_table;
 struct lock_table;
 struct hold;
+struct pop_hold;
+struct revive;
+struct order_table;
+struct mode_table;
+struct route;
 struct settle;
 struct flush;
 struct delay;
@@ -86,6 +91,11 @@ struct broker {
 	struct client_table *clients;
 	struct lock_table *locks;
 	struct hold *hold;
+	struct pop_hold *pops;
+	struct revive *revive;
+	struct order_table *orders;
+	struct mode_table *modes;
+	struct route *route;
 	struct settle *settle;
 	struct flush *flush;
 	struct delay *delay;
@@ -109,6 +119,7 @@ struct broker {
 	struct buf send_props;      /* MSG_REGION, TRACE_ON, CLUSTER: added to every message */
 	struct id_maker ids;        /* UNIQ_KEY for messages without */
 	uint32_t send_turn;         /* queue for sends that name none */
+	uint32_t pop_turn;          /* where the next pop looks first */
 	struct buf scratch;         /* of one handler call */
 
 	bool stopping;              /* requests are turned away */

@@ -95,6 +95,20 @@ enum { ROLE_ASYNC_MASTER, ROLE_SYNC_MASTER, ROLE_SLAVE };
 	K(i32, defaultQueryMaxNum, "32", 1, 1024, CONF_RUNTIME, "messages in the answer to a query by unique key") \
 	K(i32, maxHeldPulls, "1000000", 1, INT32_MAX, CONF_RUNTIME, "pulls that may wait; more are answered at once (our own key)")
 
+#define BROKER_CONF_POP(K) \
+	K(i32, popPollingSize, "1024", 1, INT32_MAX, CONF_RUNTIME, "pops of one group that may wait for one queue, or for any") \
+	K(i32, maxPopPollingSize, "100000", 1, INT32_MAX, CONF_RUNTIME, "pops that may wait in all") \
+	K(boolean, initPopOffsetByCheckMsgInMem, "true", 0, 0, CONF_RUNTIME, "a first pop from the end begins a young queue at 0") \
+	K(boolean, enableRetryTopicV2, "false", 0, 0, CONF_RUNTIME, "un-acked pops go to %RETRY%group+topic, not %RETRY%group_topic") \
+	K(boolean, retrieveMessageFromPopRetryTopicV1, "true", 0, 0, CONF_RUNTIME, "with that, look into %RETRY%group_topic too") \
+	K(boolean, popResponseReturnActualRetryTopic, "false", 0, 0, CONF_RUNTIME, "popped retries show the topic they lie in") \
+	K(boolean, enablePopMessageThreshold, "false", 0, 0, CONF_RUNTIME, "no pop from a queue of which a group has too many un-acked") \
+	K(i64, popInflightMessageThreshold, "10000", 0, INT64_MAX, CONF_RUNTIME, "that is, more than this") \
+	K(boolean, serverLoadBalancerEnable, "true", 0, 0, CONF_RUNTIME, "allocate queues to members that ask (QUERY_ASSIGNMENT)") \
+	K(str, defaultMessageRequestMode, "PULL", 0, 0, CONF_RUNTIME, "PULL or POP, for groups that nobody set a mode for") \
+	K(i32, defaultPopShareQueueNum, "-1", -1, INT32_MAX, CONF_RUNTIME, "with POP: members whose queues one reads, too; -1: all") \
+	K(i32, loadBalancePollNameServerInterval, "30000", 100, INT32_MAX, CONF_RUNTIME, "ms to keep a topic's route for that")
+
 #define BROKER_CONF_REPLICATION(K) \
 	K(str, haMasterAddress, "", 0, 0, 0, "slave: host:port of the master's replication port; empty: as the name servers say") \
 	K(str, haAllowedAddresses, "", 0, 0, CONF_RUNTIME, "who may follow: 10.1.2.3;10.2.0.0/16; empty: everybody (our own key)") \
@@ -172,10 +186,10 @@ enum { ROLE_ASYNC_MASTER, ROLE_SYNC_MASTER, ROLE_SLAVE };
 	X(maxTransferCountOnMessageInDisk, "8") X(maxFilterMessageSize, "16000") X(travelCqFileNumWhenGetMessage, "1") \
 	X(diskFallRecorded, "true") X(disableConsumeIfConsumerReadSlowly, "false") \
 	X(consumerFallbehindThreshold, "17179869184") X(enableBroadcastOffsetStore, "true") \
-	X(broadcastOffsetExpireSecond, "120") X(broadcastOffsetExpireMaxSecond, "300") X(loadBalancePollNameServerInterval, "30000") \
-	X(serverLoadBalancerEnable, "true") X(defaultMessageRequestMode, "PULL") X(defaultPopShareQueueNum, "-1") \
-	X(lockInStrictMode, "false") X(popPollingSize, "1024") X(popPollingMapSize, "100000") \
-	X(maxPopPollingSize, "100000") X(enableCalcFilterBitMap, "false") X(enableConsumeQueueExt, "false") \
+	X(broadcastOffsetExpireSecond, "120") X(broadcastOffsetExpireMaxSecond, "300") \
+	\
+	X(lockInStrictMode, "false") X(popPollingMapSize, "100000") \
+	X(enableCalcFilterBitMap, "false") X(enableConsumeQueueExt, "false") \
 	X(bitMapLengthConsumeQueueExt, "64") \
 	X(filterSupportRetry, "false") X(readOnlyCommitLogStorePaths, "") \
 	X(storePathEpochFile, "") X(storePathBrokerIdentity, "") X(storePathDLedgerCommitLog, "") \
@@ -205,9 +219,7 @@ enum { ROLE_ASYNC_MASTER, ROLE_SYNC_MASTER, ROLE_SLAVE };
 	X(reviveInterval, "1000") X(reviveMaxSlow, "3") X(reviveScanTime, "10000") X(enableSkipLongAwaitingAck, "false") \
 	X(reviveAckWaitMs, "180000") X(enablePopBufferMerge, "false") X(popCkStayBufferTime, "10000") \
 	X(popCkStayBufferTimeOut, "3000") X(popCkMaxBufferSize, "200000") X(popCkOffsetMaxQueueSize, "20000") \
-	X(enablePopBatchAck, "false") X(enableNotifyAfterPopOrderLockRelease, "true") X(initPopOffsetByCheckMsgInMem, "true") \
-	X(retrieveMessageFromPopRetryTopicV1, "true") X(enableRetryTopicV2, "false") X(popResponseReturnActualRetryTopic, "false") \
-	X(popInflightMessageThreshold, "10000") X(enablePopMessageThreshold, "false") \
+	X(enablePopBatchAck, "false") X(enableNotifyAfterPopOrderLockRelease, "true") \
 	\
 	X(haMaxTimeSlaveNotCatchup, "15000") X(haFlowControlEnable, "false") \
 	X(maxHaTransferByteInSecond, "104857600") X(totalReplicas, "1") \
@@ -275,6 +287,7 @@ struct broker_conf {
 	BROKER_CONF_IDENTITY(BROKER_CONF_FIELD)
 	BROKER_CONF_TOPICS(BROKER_CONF_FIELD)
 	BROKER_CONF_PULL(BROKER_CONF_FIELD)
+	BROKER_CONF_POP(BROKER_CONF_FIELD)
 	BROKER_CONF_REPLICATION(BROKER_CONF_FIELD)
 	BROKER_CONF_STORE(BROKER_CONF_FIELD)
 #undef BROKER_CONF_FIELD

@@ -13,6 +13,7 @@
 
 struct broker;
 struct hold_pull;
+struct pop_waiter;
 
 enum { NOTICE_GAP_MS = 500 };
 
@@ -59,6 +60,7 @@ struct client_group {
 struct channel {
 	struct member *members;
 	struct hold_pull *pulls;                /* of hold.c */
+	struct pop_waiter *pops;                /* of pop_hold.c */
 };
 
 struct client_table {

@@ -72,7 +72,15 @@ static const struct dispatch_row dispatch_rows[] = {
 	{ REQ_QUERY_SUBSCRIPTION_BY_CONSUMER, handle_group_subscription, 0 },
 	{ REQ_GET_SUBSCRIPTIONGROUP_CONFIG, handle_group_config, 0 },
 	{ REQ_UPDATE_AND_GET_GROUP_FORBIDDEN, handle_group_forbidden, 0 },
+	{ REQ_QUERY_ASSIGNMENT,       handle_query_assignment, 0 },
+	{ REQ_SET_MESSAGE_REQUEST_MODE, handle_set_mode, 0 },
 	{ REQ_GET_ALL_MESSAGE_REQUEST_MODE, handle_request_modes, 0 },
+	{ REQ_POP_MESSAGE,            handle_pop, DISPATCH_MAIN_ONLY },
+	{ REQ_ACK_MESSAGE,            handle_ack, 0 },
+	{ REQ_BATCH_ACK_MESSAGE,      handle_batch_ack, 0 },
+	{ REQ_CHANGE_MESSAGE_INVISIBLETIME, handle_change_invisible, 0 },
+	{ REQ_NOTIFICATION,           handle_notification, 0 },
+	{ REQ_POLLING_INFO,           handle_polling_info, 0 },
 	{ REQ_GET_BROKER_HA_STATUS,   handle_ha_status, 0 },
 };
 enum { NROWS = sizeof dispatch_rows / sizeof dispatch_rows[0] };

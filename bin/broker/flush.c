@@ -3,6 +3,7 @@
 #include "broker.h"
 #include "ha_replica.h"
 #include "hold.h"
+#include "pop_hold.h"
 #include "settle.h"
 #include <base/clock.h>
 #include <base/log.h>
@@ -36,7 +37,7 @@ int64_t flush_visible_max(struct broker *b, const struct mqstore_queue *q)
 		int64_t mid = lo + (hi - lo) / 2;
 		struct mqstore_entry e;
 
-		if (mqstore_entry((struct mqstore_queue *)q, mid, &e) == 0 && e.log_off + e.size > flushed)
+		if (mqstore_entry((struct mqstore_queue *)q, mid, &e) == 0 && e.log_off > flushed - e.size)
 			hi = mid;
 		else
 			lo = mid + 1;
@@ -69,6 +70,7 @@ static void done(uv_work_t *work, int status)
 	}
 	settle_check(f->b->settle, rc < 0 ? e.text : NULL);
 	hold_run(f->b->hold);
+	pop_hold_run(f->b->pops);
 	ha_replica_flushed(f->b->replica);
 	if (f->stopped)
 		f->stopped(f->stopped_arg);

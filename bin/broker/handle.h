@@ -26,6 +26,18 @@ bool send_check(struct req *q, const struct send_header *h, struct topic **t, in
 handler_fn handle_reply;                /* 324, 325 */
 /* handle_pull.c */
 handler_fn handle_pull;                 /* 11, 361 */
+/* handle_pop.c */
+handler_fn handle_pop;                  /* 200050 */
+handler_fn handle_notification;         /* 200054 */
+handler_fn handle_polling_info;         /* 200055 */
+/* handle_ack.c */
+handler_fn handle_ack;                  /* 200051 */
+handler_fn handle_batch_ack;            /* 200151 */
+handler_fn handle_change_invisible;     /* 200053 */
+/* handle_mode.c */
+handler_fn handle_query_assignment;     /* 400 */
+handler_fn handle_set_mode;             /* 401 */
+handler_fn handle_request_modes;        /* 402 */
 /* handle_offset.c */
 handler_fn handle_query_offset;         /* 14 */
 handler_fn handle_update_offset;        /* 15 */
@@ -78,7 +90,6 @@ handler_fn handle_all_producers;        /* 328 */
 handler_fn handle_group_subscription;   /* 345 */
 handler_fn handle_group_config;         /* 352 */
 handler_fn handle_group_forbidden;      /* 353 */
-handler_fn handle_request_modes;        /* 402 */
 /* handle_admin_broker.c */
 handler_fn handle_update_config;        /* 25 */
 handler_fn handle_get_config;           /* 26 */

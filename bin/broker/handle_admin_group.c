@@ -4,6 +4,7 @@
 #include "group_table.h"
 #include "handle.h"
 #include "hold.h"
+#include "pop_hold.h"
 #include "offset_table.h"
 #include "topic_table.h"
 #include <base/json.h>
@@ -11,10 +12,39 @@
 #include <base/mem.h>
 #include <base/str.h>
 #include <codec/body_connection.h>
+#include <stdlib.h>
 
 #define LOG_MODULE "admin"
 
 /* ---- Settings: 200, 201, 207, 352, 353 --------------------------------------------------------------------------------- */
+
+struct group_wait {
+	struct broker *b;
+	struct later to;
+};
+
+static void on_saved(void *arg, int rc)
+{
+	struct group_wait *w = arg;
+	struct req q = later_req(w->b, &w->to);
+
+	if (rc < 0)
+		reply(&q, RESP_SYSTEM_ERROR, "it holds, but cannot be kept: write '%s': %s", w->b->groups->file.path, mq_strerror(rc));
+	else
+		reply(&q, RESP_SUCCESS, NULL);
+	later_drop(&w->to);
+	free(w);
+}
+
+/* Success is told when config/subscriptionGroup.json has it. */
+static void reply_when_saved(struct req *q)
+{
+	struct group_wait *w = mem_alloc(sizeof *w);
+
+	w->b = q->b;
+	later_take(&w->to, q);
+	table_file_when_saved(&q->b->groups->file, on_saved, w);
+}
 
 void handle_create_group(struct req *q)
 {
@@ -30,7 +60,7 @@ void handle_create_group(struct req *q)
 	if (rc < 0)
 		reply(q, RESP_SYSTEM_ERROR, "%s", err.text);
 	else
-		reply(q, RESP_SUCCESS, NULL);
+		reply_when_saved(q);
 }
 
 void handle_all_groups(struct req *q)
@@ -52,7 +82,7 @@ void handle_delete_group(struct req *q)
 	group_table_delete(q->b->groups, h->groupName);
 	if (h->cleanOffset)
 		offset_table_drop_group(q->b->offsets, h->groupName);
-	reply(q, RESP_SUCCESS, NULL);
+	reply_when_saved(q);
 }
 
 void handle_group_config(struct req *q)
@@ -198,10 +228,6 @@ void handle_group_subscription(struct req *q)
 	body_free(&keep);
 }
 
-/* ---- 402 GET_ALL_MESSAGE_REQUEST_MODE: there are none as long as SET_MESSAGE_REQUEST_MODE is not served ---------------- */
-
-void handle_request_modes(struct req *q) { reply_body(q, MQ_STR("{\"messageRequestModeMap\":{}}")); }
-
 /* ---- 314 CLONE_GROUP_OFFSET -------------------------------------------------------------------------------------------- */
 
 struct clone {
@@ -306,4 +332,5 @@ void handle_reset_offset(struct req *q)
 	free(body.queue);
 	reply_buf(q, &out);
 	hold_wake_topic(q->b->hold, t, h->group);
+	pop_hold_wake(q->b->pops, t, h->group);
 }

@@ -10,6 +10,7 @@
 #include <base/mem.h>
 #include <base/str.h>
 #include <codec/body_stats.h>
+#include <codec/receipt.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,7 +61,10 @@ struct progress {
 /* What the group has given up is of no interest while it is there to say what it wants. */
 static bool gave_up(struct client_group *online, struct mq_str topic)
 {
-	return online && online->subs && !client_group_sub(online, topic);
+	struct mq_str normal = online ? receipt_normal_topic(topic, (struct mq_str){ online->name, online->name_n }) : topic;
+
+	/* A retry topic of pops belongs to the topic that is popped. */
+	return online && online->subs && !client_group_sub(online, topic) && !(normal.n && client_group_sub(online, normal));
 }
 
 static void add_queues(struct progress *p, struct topic *t, int32_t queues)
@@ -82,6 +86,8 @@ static void add_queues(struct progress *p, struct topic *t, int32_t queues)
 		*row = (struct body_queue_progress){ { t->conf.name, str_of(b->conf->brokerName), i }, 0, at_least_0(off), 0, 0 };
 		row->broker_off = mq ? at_least_0(mqstore_queue_max(mq)) : 0;
 		row->pull_off = pulled > row->consumer_off ? pulled : row->consumer_off;
+		if (o && i < o->n && o->slot[i].inflight) /* popped, not acked: this many are under way, wherever they lie */
+			row->pull_off = row->consumer_off + o->slot[i].inflight;
 		if (mq && row->consumer_off > 0)
 			row->last_ms = at_least_0(mqstore_time_at(b->store, mq, row->consumer_off - 1));
 	}

@@ -39,7 +39,7 @@ static bool is_young(struct req *q, struct mqstore_queue *queue)
 	if (!memory)
 		memory = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
 	return queue && mqstore_queue_min(queue) <= 0 && mqstore_entry(queue, 0, &e) == 0 &&
-	       mqstore_log_max(q->b->store) - e.log_off <= memory / 100 * q->b->conf->accessMessageInMemoryMaxRatio;
+	       e.log_off >= mqstore_log_max(q->b->store) - memory / 100 * q->b->conf->accessMessageInMemoryMaxRatio;
 }
 
 void handle_query_offset(struct req *q)

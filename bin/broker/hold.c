@@ -18,6 +18,7 @@ struct hold_queue {
 	UT_hash_handle hh;                          /* by pointer */
 	struct mqstore_queue *q;
 	struct hold_pull *pulls;
+	struct hold_watch *watches;
 };
 
 struct hold_pull {
@@ -43,7 +44,7 @@ struct hold {
 	bool stopped;
 };
 
-static void set_waiting(struct hold *h, struct hold_pull *w, struct mqstore_queue *q)
+static struct hold_queue *need_queue(struct hold *h, struct mqstore_queue *q)
 {
 	struct hold_queue *hq;
 
@@ -54,8 +55,45 @@ static void set_waiting(struct hold *h, struct hold_pull *w, struct mqstore_queu
 		HASH_ADD_PTR(h->queues, q, hq);
 		mqstore_queue_watch(q, true);
 	}
-	w->queue = hq;
-	DL_APPEND(hq->pulls, w);
+	return hq;
+}
+
+/* Nobody waits on it any more? */
+static void left_queue(struct hold *h, struct hold_queue *hq)
+{
+	if (hq->pulls || hq->watches)
+		return;
+	mqstore_queue_watch(hq->q, false);
+	HASH_DEL(h->queues, hq);
+	free(hq);
+}
+
+static void set_waiting(struct hold *h, struct hold_pull *w, struct mqstore_queue *q)
+{
+	w->queue = need_queue(h, q);
+	DL_APPEND(w->queue->pulls, w);
+}
+
+void hold_watch(struct hold *h, struct hold_watch *w, struct mqstore_queue *q)
+{
+	w->queue = need_queue(h, q);
+	DL_APPEND(w->queue->watches, w);
+}
+
+void hold_unwatch(struct hold *h, struct hold_watch *w)
+{
+	struct hold_queue *hq = w->queue;
+
+	if (!hq)
+		return;
+	DL_DELETE(hq->watches, w);
+	w->queue = NULL;
+	left_queue(h, hq);
+}
+
+struct mqstore_queue *hold_watched(const struct hold_watch *w)
+{
+	return w->queue ? w->queue->q : NULL;
 }
 
 static void unlink_pull(struct hold *h, struct hold_pull *w)
@@ -68,11 +106,7 @@ static void unlink_pull(struct hold *h, struct hold_pull *w)
 	}
 	DL_DELETE(hq->pulls, w);
 	w->queue = NULL;
-	if (!hq->pulls) {
-		mqstore_queue_watch(hq->q, false);
-		HASH_DEL(h->queues, hq);
-		free(hq);
-	}
+	left_queue(h, hq);
 }
 
 static void set_ready(struct hold *h, struct hold_pull *w)
@@ -146,10 +180,13 @@ static void on_arrival(void *arg, struct mqstore_queue *q, int64_t queue_off, in
 	struct hold *h = arg;
 	struct hold_queue *hq;
 	struct hold_pull *w, *tmp;
+	struct hold_watch *other, *next;
 
 	HASH_FIND_PTR(h->queues, &q, hq);
 	if (!hq)
 		return;
+	DL_FOREACH_SAFE(hq->watches, other, next)
+		other->arrived(other);
 	DL_FOREACH_SAFE(hq->pulls, w, tmp) { /* hq goes with its last pull, and is not looked at after it */
 		if (sub_match(w->p.sub, code) && sub_match_props(w->p.sub, props))
 			set_ready(h, w);

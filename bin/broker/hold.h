@@ -1,4 +1,4 @@
-/* hold.h: pulls that wait for a message: long polling.
+/* hold.h: pulls that wait for a message: long polling; and who else wants to know of messages that arrive.
  *
  * Each waits on one queue.  The store's arrival callback looks only at queues on which somebody waits, and marks the pulls whose
  * filter wants the message; they are answered when the turn's input has been handled, so that one answer carries all that
@@ -11,6 +11,17 @@
 #include "pull.h"
 
 struct hold;
+struct hold_queue;
+
+/* To be called for each message that arrives in a queue, inside of mqstore_append(): append nothing there. */
+struct hold_watch {
+	struct hold_watch *prev, *next;         /* of the queue */
+	struct hold_queue *queue;               /* NULL: not watching */
+	void (*arrived)(struct hold_watch *w);
+};
+void hold_watch(struct hold *h, struct hold_watch *w, struct mqstore_queue *q);
+void hold_unwatch(struct hold *h, struct hold_watch *w);        /* no-op if not watching */
+struct mqstore_queue *hold_watched(const struct hold_watch *w);
 
 struct hold *hold_new(struct broker *b);
 void hold_stop(struct hold *h);         /* answers all that wait: nothing new */

@@ -51,6 +51,12 @@
 	M(pulls_woken, "waiting pulls ended by a message") \
 	M(pulls_expired, "waiting pulls ended by their time") \
 	M(pulls_not_held, "pulls that would have waited, over maxHeldPulls") \
+	M(pop_requests, "requests to pop") \
+	M(pops_found, "pops answered with messages") \
+	M(pops_acked, "popped messages acked") \
+	M(pops_acked_late, "acks and changes of popped messages that had been revived before: refused") \
+	M(pops_revived, "popped messages that nobody acked in time: stored again for their group") \
+	M(pops_lost, "of these, those whose message was gone from the log") \
 	M(busy_answers, "answers with code 2, system busy: this broker has no reason to give any") \
 	M(heartbeats, "heartbeats of clients") \
 	M(notices, "NOTIFY_CONSUMER_IDS_CHANGED sent to members of groups") \

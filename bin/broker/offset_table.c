@@ -12,6 +12,7 @@
 #define LOG_MODULE "offset"
 
 enum {
+	FLUSHED_MS = 100,       /* between looks whether the log is on the disk */
 	KEY_MAX = 512,          /* "topic@group": two names of at most 255 bytes */
 	QUEUE_MAX = 65535,      /* bound of a queue id: what a client names must not make memory grow without end */
 };
@@ -71,7 +72,7 @@ static struct offsets *offsets_of(struct offset_table *t, struct mq_str topic, s
 			return NULL;
 		o->slot = mem_realloc(o->slot, (id + 1) * sizeof *o->slot);
 		for (; o->n <= id; o->n++)
-			o->slot[o->n] = (struct offset_slot){ -1, -1, -1 };
+			o->slot[o->n] = (struct offset_slot){ -1, -1, -1, 0 };
 	}
 	return o;
 }
@@ -143,6 +144,29 @@ void offset_table_pulled(struct offset_table *t, struct mq_str topic, struct mq_
 	tally_add(&t->b->tallies, &o->got, 1, n, bytes);
 }
 
+void offset_table_inflight(struct offset_table *t, struct mq_str topic, struct mq_str group, int32_t id, int64_t more)
+{
+	struct offset_slot *s = more ? slot_of(t, topic, group, id, more > 0) : NULL;
+
+	if (s)
+		s->inflight = s->inflight + more > 0 ? s->inflight + more : 0;
+}
+
+void offset_table_catch_up(struct offset_table *t, struct mq_str topic, struct mq_str group, int32_t id, int64_t off)
+{
+	struct offset_slot *s = slot_of(t, topic, group, id, true);
+
+	if (!s || s->stored >= off)
+		return;
+	s->stored = off;
+	stored(t);
+}
+
+int64_t offset_table_saved_end(const struct offset_table *t)
+{
+	return t->saved_end;
+}
+
 void offset_table_reset(struct offset_table *t, struct mq_str topic, struct mq_str group, int32_t id, int64_t off)
 {
 	struct offset_slot *s = slot_of(t, topic, group, id, true);
@@ -151,7 +175,9 @@ void offset_table_reset(struct offset_table *t, struct mq_str topic, struct mq_s
 		return;
 	s->stored = s->reset = off;
 	s->pulled = -1;
+	s->inflight = 0;
 	stored(t);
+	offset_table_save(t);
 }
 
 bool offset_table_has_reset(struct offset_table *t, struct mq_str topic, struct mq_str group, int32_t id)
@@ -179,7 +205,7 @@ void offset_table_clone(struct offset_table *t, const struct offsets *from, stru
 		return;
 	to = offsets_of(t, offsets_topic(from), group, from->n - 1, true);
 	for (int32_t i = 0; to && i < to->n; i++)
-		to->slot[i] = (struct offset_slot){ i < from->n ? from->slot[i].stored : -1, -1, -1 };
+		to->slot[i] = (struct offset_slot){ i < from->n ? from->slot[i].stored : -1, -1, -1, 0 };
 	stored(t);
 }
 
@@ -272,7 +298,7 @@ static void write_queues(const struct offsets *o, struct json_out *out)
 	json_close(out, '}');
 }
 
-void offset_table_write(struct offset_table *t, struct buf *out)
+static void write_table(struct offset_table *t, struct buf *out, int64_t log_end)
 {
 	struct json_out j = json_to(out);
 	struct offsets *o, *tmp;
@@ -290,14 +316,74 @@ void offset_table_write(struct offset_table *t, struct buf *out)
 		write_queues(o, &j);
 	}
 	json_close(&j, '}');
+	if (log_end >= 0)
+		json_member_i64(&j, "logOffset", log_end);
 	json_close(&j, '}');
 	buf_char(out, '\n');
 }
 
+void offset_table_write(struct offset_table *t, struct buf *out)
+{
+	write_table(t, out, -1);
+}
+
+/* ---- Saving -------------------------------------------------------------------------------------------------------------- */
+
 static void write_file(void *table, struct buf *out)
 {
-	offset_table_write(table, out);
+	struct offset_table *t = table;
+
+	if (t->shot.n)
+		buf_str(out, buf_view(&t->shot));
+	else /* the stop: all is on the disk */
+		write_table(t, out, mqstore_log_max(t->b->store));
+	t->shot.n = 0;
 }
+
+/* The shot goes to the file, if it is true by now.  What changed since stays to be saved. */
+static bool try_save(struct offset_table *t)
+{
+	if (!t->shot.n || !table_file_idle(&t->file))
+		return !t->shot.n;
+	if (mqstore_flushed(t->b->store) < t->shot_end)
+		return false;
+	table_file_save(&t->file);
+	if (t->file.version != t->shot_version)
+		table_file_changed(&t->file);
+	return true;
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+	struct offset_table *t = timer->data;
+
+	t->soon = !try_save(t);
+	if (t->soon)
+		uv_timer_start(&t->timer, on_timer, FLUSHED_MS, 0);
+}
+
+void offset_table_save(struct offset_table *t)
+{
+	if (table_file_is_saved(&t->file))
+		return;
+	if (!t->shot.n) {
+		t->shot_end = mqstore_log_max(t->b->store);
+		t->shot_version = t->file.version;
+		write_table(t, &t->shot, t->shot_end);
+	}
+	if (!t->soon && !try_save(t)) {
+		t->soon = true;
+		uv_timer_start(&t->timer, on_timer, FLUSHED_MS, 0);
+	}
+}
+
+void offset_table_stop(struct offset_table *t)
+{
+	uv_timer_stop(&t->timer);
+	t->shot.n = 0;
+}
+
+/* ---- Life ---------------------------------------------------------------------------------------------------------------- */
 
 static void load(struct offset_table *t, const json_t *json)
 {
@@ -306,6 +392,7 @@ static void load(struct offset_table *t, const json_t *json)
 	json_t *value, *off;
 
 	body_version_get(json_object_at(json, "dataVersion"), &t->version);
+	t->saved_end = json_i64(json, "logOffset", -1);
 	json_object_foreach((json_t *)table, key, value) {
 		const char *at = strrchr(key, '@');
 		struct mq_str topic = { key, at ? (size_t)(at - key) : 0 };
@@ -360,6 +447,9 @@ int offset_table_open(struct offset_table **out, struct broker *b, struct mq_err
 		free(t);
 		return rc;
 	}
+	t->saved_end = -1;
+	uv_timer_init(b->loop, &t->timer);
+	t->timer.data = t;
 	t->file.later = true; /* upkeep saves it every flushConsumerOffsetInterval */
 	if (!json && (json = other_file(t)))
 		table_file_changed(&t->file);
@@ -371,6 +461,14 @@ int offset_table_open(struct offset_table **out, struct broker *b, struct mq_err
 	return 0;
 }
 
+static void on_closed(uv_handle_t *handle)
+{
+	struct offset_table *t = handle->data;
+
+	buf_free(&t->shot);
+	free(t);
+}
+
 void offset_table_free(struct offset_table *t)
 {
 	struct offsets *o, *tmp;
@@ -380,5 +478,5 @@ void offset_table_free(struct offset_table *t)
 	HASH_ITER(hh, t->all, o, tmp)
 		drop(t, o);
 	table_file_close(&t->file);
-	free(t);
+	uv_close((uv_handle_t *)&t->timer, on_closed);
 }

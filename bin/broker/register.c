@@ -376,6 +376,14 @@ void register_turn(struct registrar *r)
 			send_registration(s);
 }
 
+struct conn *register_conn(const struct registrar *r)
+{
+	for (const struct ns *s = r->all; s; s = s->next)
+		if (s->opened && !s->lost && conn_alive(s->c))
+			return s->c;
+	return NULL;
+}
+
 void register_reload(struct registrar *r)
 {
 	nsaddr_reload(r->addrs);

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 struct broker;
+struct conn;
 struct registrar;
 
 struct registrar *register_new(struct broker *b);
@@ -15,6 +16,8 @@ void register_soon(struct registrar *r);
 void register_turn(struct registrar *r);
 /* Version of topic_table's file up to which every name server that can be reached knows the topics. */
 uint64_t register_version(const struct registrar *r);
+/* A connection to a name server, to ask something of it; NULL: there is none now. */
+struct conn *register_conn(const struct registrar *r);
 /* namesrvAddr may have changed. */
 void register_reload(struct registrar *r);
 /* Unregister everywhere: done(arg) when all have answered, at the latest after timeout_ms. */

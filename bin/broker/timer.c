@@ -261,6 +261,26 @@ void timer_stat(struct timer *t, struct timer_stat *st)
 	st->pending = wheel_pending(t->wheel, t->read_ms);
 }
 
+int64_t timer_done_ms(struct timer *t)
+{
+	int64_t done = clock_now_ms();
+	struct mqstore_entry entry;
+	struct mq_message m;
+
+	if (t->off)
+		return done;
+	/* What lies in a step is due after its begin, see step_of(). */
+	if (t->slot.active && t->slot.ms < done)
+		done = t->slot.ms;
+	if (t->soonest < done)
+		done = t->soonest;
+	/* One that waits to be taken in was due after it came. */
+	if (t->queue && t->next < mqstore_queue_max(t->queue) && mqstore_entry(t->queue, t->next, &entry) == 0 &&
+	    timer_read(t, entry.log_off, &m) && m.store_ms < done)
+		done = m.store_ms;
+	return done;
+}
+
 void timer_write_check(struct timer *t, struct buf *out)
 {
 	struct wheel_check c = { 0 };

@@ -70,6 +70,8 @@ struct timer_stat {
 	int64_t pending;        /* in the wheel, less cancellations */
 };
 void timer_stat(struct timer *t, struct timer_stat *st);
+/* Wall time, not after now: whatever was to be delivered at this time or before is with its topic, or was dropped. */
+int64_t timer_done_ms(struct timer *t);
 /* Pending timers of a topic. */
 int64_t timer_count(const struct timer *t, struct mq_str topic);
 void timer_write_check(struct timer *t, struct buf *out);       /* 56 bytes: 60 */

@@ -2,6 +2,7 @@
 #include "topic_table.h"
 #include "broker.h"
 #include "hold.h"
+#include "pop_hold.h"
 #include "offset_table.h"
 #include "register.h"
 #include <base/clock.h>
@@ -340,6 +341,7 @@ int topic_table_delete(struct topic_table *t, struct mq_str name, struct mq_erro
 		HASH_DEL(t->all, x);
 		x->deleted = true;
 		hold_wake_topic(t->b->hold, x, (struct mq_str){ 0 });
+		pop_hold_wake(t->b->pops, x, (struct mq_str){ 0 });
 		log_info("topic deleted name=%s", x->name);
 		changed(t, NULL);
 	}
@@ -578,6 +580,7 @@ int topic_table_set(struct topic_table *t, const struct body_topic *to, struct m
 	conf.nattrs = x->conf.nattrs;
 	x->conf = conf;
 	changed(t, x);
+	pop_hold_wake(t->b->pops, x, (struct mq_str){ 0 }); /* it may have more queues to wait on */
 	*was_changed = true;
 	log_info("topic changed name=%s read=%d write=%d perm=%d", x->name, to->read, to->write, to->perm);
 	return 0;

@@ -6,6 +6,9 @@
 #include "hold.h"
 #include "lock_table.h"
 #include "offset_table.h"
+#include "order_table.h"
+#include "mode_table.h"
+#include "pop_hold.h"
 #include "topic_table.h"
 #include <base/clock.h>
 #include <base/log.h>
@@ -65,11 +68,13 @@ static void on_save(uv_timer_t *timer)
 	struct upkeep *u = timer->data;
 
 	clock_refresh();
-	table_file_save(&u->b->offsets->file);
+	offset_table_save(u->b->offsets);
 	/* These are saved when they change; here again if that failed. */
 	table_file_save(&u->b->topics->file);
 	table_file_save(&u->b->groups->file);
 	table_file_save(&u->b->filters->file);
+	table_file_save(&u->b->orders->file);
+	table_file_save(&u->b->modes->file);
 	uv_timer_start(&u->save, on_save, u->b->conf->flushConsumerOffsetInterval, 0);
 }
 
@@ -78,6 +83,7 @@ int upkeep_clean_queues(struct broker *b, struct mq_error *e)
 	int rc;
 
 	hold_wake_all(b->hold);
+	pop_hold_wake_all(b->pops);
 	topic_table_forget_queues(b->topics);
 	rc = mqstore_clean_queues(b->store, e);
 	broker_want_turn(b);

@@ -43,6 +43,11 @@ static void keep(struct bqueue *b, const struct bentry *e)
 	b->pos += BATCH_CQ_ENTRY;
 }
 
+static bool base_possible(int64_t base)
+{
+	return base >= 0 && base <= INT64_MAX - INT16_MAX;
+}
+
 bool bqueue_decode(const uint8_t *p, struct bentry *e)
 {
 	e->log_off = (int64_t)be64(p);
@@ -51,7 +56,7 @@ bool bqueue_decode(const uint8_t *p, struct bentry *e)
 	e->store_ms = (int64_t)be64(p + 20);
 	e->base = (int64_t)be64(p + 28);
 	e->count = (int16_t)be16(p + 36);
-	return e->log_off >= 0 && e->size > 0 && e->base >= 0 && e->count > 0;
+	return e->log_off >= 0 && e->size > 0 && base_possible(e->base) && e->count > 0;
 }
 
 /* Entries of one file; false when it is not full. */
@@ -60,7 +65,7 @@ static bool read_file(struct mqstore_queue *q, struct bqueue *b, const uint8_t *
 	struct bentry e;
 
 	for (size_t at = 0; at + BATCH_CQ_ENTRY <= n; at += BATCH_CQ_ENTRY) {
-		if (!bqueue_decode(p + at, &e) || e.log_off + e.size > q->all->log_end_at_open)
+		if (!bqueue_decode(p + at, &e) || e.log_off > q->all->log_end_at_open - e.size)
 			return false;
 		if (b->n && e.base < b->v[b->n - 1].base + b->v[b->n - 1].count)
 			return false;
@@ -198,6 +203,8 @@ int bqueue_derive(struct mqstore_queue *q, const struct mq_message *m, int64_t t
 	if (rc < 0)
 		return rc;
 	last = q->batch->n ? &q->batch->v[q->batch->n - 1] : NULL;
+	if (!base_possible(e.base))
+		return 0;
 	if ((m->sys_flag & MQ_SYS_INNER_BATCH) && (str_i32(num, &e.count) < 0 || e.count < 1 || e.count > INT16_MAX))
 		return 0;
 	if (last && (e.log_off <= last->log_off || e.base < last->base + last->count))

@@ -183,7 +183,7 @@ static enum entry_kind kind_of(struct check *c, struct sweep *w, int64_t off, co
 			w->q->gone_end = off + 1;
 		return ENTRY_FINE;
 	}
-	if (e->log_off + e->size > c->end)
+	if (e->log_off > c->end - e->size)
 		return w->closely && off < w->q->gone_end ? ENTRY_FINE : ENTRY_BEYOND;
 	w->inside++;
 	if (!w->closely || in_faults(w->q, off) || off < w->q->gone_end)

@@ -196,7 +196,7 @@ static void note_end(struct mqstore_queue *q)
 	if (!p)
 		return;
 	cqueue_read(p, &e);
-	q->log_end = cqueue_void(&e) ? e.log_off : e.log_off + e.size;
+	q->log_end = cqueue_void(&e) ? e.log_off : cqueue_end(e.log_off, e.size);
 }
 
 static int load_files(struct mqstore_queue *q, const int64_t *starts, size_t n)

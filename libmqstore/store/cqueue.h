@@ -106,6 +106,15 @@ static inline void cqueue_read(const uint8_t *p, struct mqstore_entry *e)
 }
 /* Stands for nothing: before the first entry of a queue (log offset 0), or where the last record was damaged. */
 static inline bool cqueue_void(const struct mqstore_entry *e) { return e->size == CQ_FILLER_SIZE; }
+/* Where the record of an entry ends; a void entry has none.  Damaged entries hold any numbers: those that are none end nowhere. */
+static inline int64_t cqueue_end(int64_t log_off, int32_t size)
+{
+	int64_t end;
+
+	if (size == CQ_FILLER_SIZE)
+		return log_off > 0 ? log_off + (log_off < INT64_MAX) : 0;
+	return __builtin_add_overflow(log_off, (int64_t)size, &end) ? INT64_MAX : end;
+}
 static inline bool cqueue_valid(const uint8_t *p) { return (int64_t)be64(p) >= 0 && (int32_t)be32(p + 8) > 0; }
 
 /* First readable entry number while the log begins at log_min. */

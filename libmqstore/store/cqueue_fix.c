@@ -25,12 +25,6 @@ static int unlink_file(struct mqstore_queue *q, int64_t start)
 
 /* ---- Found in the log again ------------------------------------------------------------------------------------------ */
 
-/* Where the record of an entry ends; a void entry has none. */
-static int64_t end_of(int64_t log_off, int32_t size)
-{
-	return size != CQ_FILLER_SIZE ? log_off + size : log_off > 0 ? log_off + 1 : 0;
-}
-
 static int put(struct mqstore_queue *q, int64_t log_off, int32_t size, int64_t tags_code)
 {
 	int rc = cqueue_room(q, 1);
@@ -39,7 +33,7 @@ static int put(struct mqstore_queue *q, int64_t log_off, int32_t size, int64_t t
 		return rc;
 	q->lost = false;
 	cqueue_put(q, log_off, size, tags_code);
-	q->log_end = end_of(log_off, size);
+	q->log_end = cqueue_end(log_off, size);
 	return 1;
 }
 
@@ -85,7 +79,7 @@ int cqueue_derive(struct mqstore_queue *q, int64_t off, int64_t log_off, int32_t
 			  (long long)off, (long long)log_off);
 		return 0;
 	}
-	if (end_of(log_off, size) <= q->log_end)
+	if (cqueue_end(log_off, size) <= q->log_end)
 		return 0;
 	next = q->pos / CQ_ENTRY;
 	/* Of a damaged record only the expected number is believed. */
@@ -132,7 +126,7 @@ int cqueue_derive(struct mqstore_queue *q, int64_t off, int64_t log_off, int32_t
 /* The entry is no good when the log ends there. */
 static bool beyond(const struct mqstore_entry *e, int64_t log_end)
 {
-	return end_of(e->log_off, e->size) > log_end;
+	return cqueue_end(e->log_off, e->size) > log_end;
 }
 
 /* Overwrite entries that are in a file. */
@@ -186,7 +180,7 @@ int cqueue_cut(struct mqstore_queue *q, int64_t log_end)
 		}
 		cqueue_read(p, &e);
 		if (!beyond(&e, log_end)) {
-			q->log_end = end_of(e.log_off, e.size);
+			q->log_end = cqueue_end(e.log_off, e.size);
 			break;
 		}
 		q->pos -= CQ_ENTRY;
@@ -294,7 +288,7 @@ void cqueue_follow(struct mqstore_queue *q, int64_t log_end)
 		q->written += CQ_ENTRY;
 		if (q->written > q->pos) {
 			q->pos = q->written;
-			q->log_end = end_of(e.log_off, e.size);
+			q->log_end = cqueue_end(e.log_off, e.size);
 			cqueue_drop_buf(q);
 		}
 	}

@@ -66,7 +66,7 @@ struct reading {
 
 static bool full(const struct reading *r, const struct mqstore_entry *e)
 {
-	bool far = r->s->log.max - e->log_off > r->s->memory_bytes;
+	bool far = e->log_off < r->s->log.max - r->s->memory_bytes;
 	int32_t messages = far && r->opt->far_messages ? r->opt->far_messages : r->opt->max_messages;
 	int32_t bytes = far && r->opt->far_bytes ? r->opt->far_bytes : r->opt->max_bytes;
 
@@ -149,7 +149,7 @@ static void read_entries(struct reading *r, struct mqstore_queue *q, int64_t off
 			if (full(r, &e))
 				return;
 			r->res->next_off = at + 1;
-			r->res->far_behind = r->s->log.max - e.log_off > r->s->memory_bytes;
+			r->res->far_behind = e.log_off < r->s->log.max - r->s->memory_bytes;
 			consider(r, q, at, &e, i + 1 < n ? p + CQ_ENTRY : NULL);
 		}
 		p = at < end ? cqueue_entries(q, at, &n) : NULL;

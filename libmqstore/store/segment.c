@@ -20,7 +20,8 @@ int64_t segment_name(const char *name)
 {
 	int64_t v = 0;
 
-	if (strlen(name) != SEGMENT_NAME || name[0] > '8')
+	/* Below 9e18, so that a size can be added. */
+	if (strlen(name) != SEGMENT_NAME || name[0] != '0' || name[1] > '8')
 		return -1;
 	for (const char *c = name; *c; c++) {
 		if (*c < '0' || *c > '9')

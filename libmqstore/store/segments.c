@@ -174,7 +174,7 @@ struct segment *segments_at(struct segments *run, int64_t off)
 
 struct segment *segments_behind(struct segments *run, int64_t off)
 {
-	size_t i = upto(run, off - 1);
+	size_t i = off > 0 ? upto(run, off - 1) : 0;
 
 	return i < run->n ? run->v[i] : NULL;
 }

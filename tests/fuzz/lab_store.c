@@ -225,7 +225,7 @@ static void finding(void *arg, const struct mqstore_finding *f)
 	if (getenv("LAB_TELL"))
 		fprintf(stderr, "%s %s " MQ_STR_FMT "/%d %lld-%lld %lld%s: %s\n", f->kind, f->file, MQ_STR_ARG(f->topic), (int)f->queue_id,
 			(long long)f->from, (long long)f->to, (long long)f->count, f->mendable ? " mendable" : "", f->text);
-	*(int *)arg += f->mendable;
+	*(int *)arg += f->mendable && f->grade != MQSTORE_NOTE;
 }
 
 /* How much there is to mend. */

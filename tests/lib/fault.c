@@ -13,17 +13,22 @@ static bool no_syncs;
 static bool fails(const char *what)
 {
 	calls++;
-	if (target == 0 || calls < target || (calls > target && kind == FAULT_ONCE))
+	if (target == 0 || calls < target || (calls > target && (kind == FAULT_ONCE || kind == FAULT_SHORT)))
 		return false;
 	if (calls == target)
 		name = what;
-	return true;
+	return kind != FAULT_SHORT;
+}
+
+static size_t shorter(size_t n)
+{
+	return kind == FAULT_SHORT && calls == target && n > 1 ? n / 2 : n;
 }
 
 #define WRAP(type, op, args, call) \
 	static type fault_##op args { return fails(#op) ? -code : sys_real.op call; }
 WRAP(int, open, (const char *path, int flags, mode_t mode), (path, flags, mode))
-WRAP(ssize_t, pread, (int fd, void *p, size_t n, off_t off), (fd, p, n, off))
+WRAP(ssize_t, pread, (int fd, void *p, size_t n, off_t off), (fd, p, shorter(n), off))
 WRAP(int, ftruncate, (int fd, off_t n), (fd, n))
 WRAP(int, fallocate, (int fd, off_t off, off_t n), (fd, off, n))
 WRAP(int, rename, (const char *from, const char *to), (from, to))
@@ -46,7 +51,7 @@ static int fault_msync(void *p, size_t n) { return fails("msync") ? -code : no_s
 static ssize_t fault_pwrite(int fd, const void *p, size_t n, off_t off)
 {
 	if (!fails("pwrite"))
-		return sys_real.pwrite(fd, p, n, off);
+		return sys_real.pwrite(fd, p, shorter(n), off);
 	if (kind == FAULT_TORN && calls == target && n > 1)
 		sys_real.pwrite(fd, p, n / 2, off);
 	return -code;

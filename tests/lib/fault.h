@@ -10,6 +10,7 @@ enum fault_kind {
 	FAULT_ONCE,     /* this call fails, later ones work */
 	FAULT_CRASH,    /* this call and all later ones fail: nothing more reaches the disk */
 	FAULT_TORN,     /* as CRASH, but a write of several bytes puts half of them down first */
+	FAULT_SHORT,    /* if this call is a pread or pwrite of several bytes it moves half of them and says so; nothing fails */
 };
 
 /* Count from here on; call number nth (1 = the next) fails with -error.  nth 0 = only count. */

@@ -102,6 +102,45 @@ static void a_write_or_sync_that_fails_is_told(void **state)
 	checkpoint_close(&c);
 }
 
+/* Opened, written, opened again while any call fails or moves fewer bytes: what is read is the old, or the new. */
+static void whatever_fails_it_is_the_old_or_the_new(void **state)
+{
+	static const struct { enum fault_kind kind; int error; } ways[] = {
+		{ FAULT_ONCE, EIO }, { FAULT_ONCE, ENOSPC }, { FAULT_CRASH, EIO }, { FAULT_SHORT, 0 },
+	};
+	const char *path = tempdir_path(*state, "checkpoint");
+	struct checkpoint c;
+	int tried = 0;
+
+	for (size_t w = 0; w < sizeof(ways) / sizeof(ways[0]); w++) {
+		bool fired = true;
+
+		for (int n = 1; fired; n++, tried++) {
+			int rc;
+
+			unlink(path);
+			assert_int_equal(checkpoint_open(&c, path, false, NULL), 0);
+			c.log_ms = c.confirm_off = 1;
+			assert_int_equal(checkpoint_save(&c, NULL), 0);
+			checkpoint_close(&c);
+			fault_set(n, ways[w].error, ways[w].kind);
+			rc = checkpoint_open(&c, path, false, NULL);
+			if (rc == 0) {
+				assert_int_equal(c.log_ms, 1);
+				c.log_ms = c.confirm_off = 2;
+				rc = checkpoint_save(&c, NULL);
+				checkpoint_close(&c);
+			}
+			fired = fault_fired();
+			fault_off();
+			assert_int_equal(checkpoint_open(&c, path, true, NULL), 0);
+			assert_true(c.log_ms == c.confirm_off && (c.log_ms == 1 || c.log_ms == 2));
+			assert_true(rc < 0 || c.log_ms == 2);
+		}
+	}
+	assert_true(tried > 12);
+}
+
 static void a_directory_in_its_place_is_an_error_with_the_path(void **state)
 {
 	struct checkpoint c;
@@ -118,6 +157,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_file_cut_short_is_not_half_believed_and_becomes_whole, tempdir_make, tempdir_remove),
 		cmocka_unit_test(the_older_of_log_and_queue_less_three_seconds_counts),
 		cmocka_unit_test_setup_teardown(a_write_or_sync_that_fails_is_told, tempdir_make, tempdir_remove),
+		cmocka_unit_test_setup_teardown(whatever_fails_it_is_the_old_or_the_new, tempdir_make, tempdir_remove),
 		cmocka_unit_test_setup_teardown(a_directory_in_its_place_is_an_error_with_the_path, tempdir_make, tempdir_remove),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,6 +25,9 @@ static void names_are_offsets_in_twenty_digits(void **state)
 	assert_int_equal(segment_name("0000000000000000000"), -1);
 	assert_int_equal(segment_name("0000000000000000000x"), -1);
 	assert_int_equal(segment_name("99999999999999999999"), -1);
+	assert_int_equal(segment_name("10000000000000000000"), -1);
+	assert_int_equal(segment_name("09223372036854775807"), -1); /* nothing can be added to it */
+	assert_int_equal(segment_name("08999999999999999999"), 8999999999999999999);
 	assert_int_equal(segment_name(""), -1);
 	assert_string_equal(segment_path("d", 65536, path), "d/00000000000000065536");
 }

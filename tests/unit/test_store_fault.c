@@ -103,6 +103,8 @@ static void the_disk_is_full_for_one_call(void **state) { life(state, FAULT_ONCE
 static void every_call_from_one_on_fails(void **state) { life(state, FAULT_CRASH, EIO); }
 static void the_disk_is_full_from_one_call_on(void **state) { life(state, FAULT_CRASH, ENOSPC); }
 static void no_descriptors_are_left(void **state) { life(state, FAULT_CRASH, EMFILE); }
+static void the_process_dies_in_the_middle_of_a_write(void **state) { life(state, FAULT_TORN, EIO); }
+static void one_call_moves_fewer_bytes(void **state) { life(state, FAULT_SHORT, 0); }
 
 /* A store that was killed is opened; recovery is interrupted at every call, and tried again. */
 static void recovery_is_interrupted(void **state)
@@ -119,7 +121,7 @@ static void recovery_is_interrupted(void **state)
 	kit_die(s);
 	/* With something to cut in the queue and something to put there again. */
 	kit_zero(kit_path("%s/consumequeue/T/0/%020d", base, KIT_QUEUE_FILE), 60 * 20, 100);
-	for (enum fault_kind kind = FAULT_ONCE; kind <= FAULT_TORN; kind++)
+	for (enum fault_kind kind = FAULT_ONCE; kind <= FAULT_SHORT; kind++)
 		for (n = 1; n < LOOPS_MAX; n++) {
 			int rc;
 
@@ -170,7 +172,7 @@ static void a_reader_meets_a_failure(void **state)
 
 /* ---- Flush ----------------------------------------------------------------------------------------------------------- */
 
-static void a_flush_that_failed_is_never_taken_for_one_that_worked(void **state)
+static void flush_fails(void **state, enum fault_kind kind, int error)
 {
 	struct mqstore_opt o = kit_opt(HERE);
 	int n, failed = 0;
@@ -188,14 +190,15 @@ static void a_flush_that_failed_is_never_taken_for_one_that_worked(void **state)
 		taken = try_append(s, "T", 120);
 		was = mqstore_flushed(s);
 		assert_int_equal(mqstore_flush_begin(s, true, &job), 0);
-		fault_set(n, EIO, FAULT_ONCE);
+		fault_set(n, error, kind);
 		mqstore_flush_run(&job);
 		fault_off();
 		rc = mqstore_flush_end(s, &job, &err);
 		mqstore_stat(s, &st);
-		if (fault_fired() && strcmp(fault_name(), "close") != 0 && strcmp(fault_name(), "munmap") != 0) {
+		if (kind != FAULT_SHORT && fault_fired() &&
+		    ((strcmp(fault_name(), "close") != 0 && strcmp(fault_name(), "munmap") != 0) || rc < 0)) {
 			failed++;
-			if (rc != -EIO)
+			if (rc != -error)
 				fail_msg("%s failed: flush says %d", fault_name(), rc);
 			assert_int_equal(mqstore_flushed(s), was);
 			assert_true(st.broken && st.why_not_writable[0]);
@@ -215,8 +218,12 @@ static void a_flush_that_failed_is_never_taken_for_one_that_worked(void **state)
 		if (!fault_fired())
 			break;
 	}
-	assert_true(failed > 5 && n < LOOPS_MAX);
+	assert_true((failed > 5 || kind == FAULT_SHORT) && n > 5 && n < LOOPS_MAX);
 }
+
+static void a_flush_that_failed_is_never_taken_for_one_that_worked(void **state) { flush_fails(state, FAULT_ONCE, EIO); }
+static void a_flush_that_dies_in_the_middle(void **state) { flush_fails(state, FAULT_TORN, EIO); }
+static void a_flush_whose_writes_are_short(void **state) { flush_fails(state, FAULT_SHORT, 0); }
 
 static void close_says_that_it_could_not_flush(void **state)
 {
@@ -346,7 +353,7 @@ static void a_batch_is_taken_whole_or_not_at_all(void **state)
 
 /* ---- Retention ------------------------------------------------------------------------------------------------------- */
 
-static void deleting_old_segments_meets_a_failure(void **state)
+static void deleting_fails(void **state, enum fault_kind kind, int error)
 {
 	struct mqstore_opt o = kit_opt(HERE);
 	int n;
@@ -364,7 +371,7 @@ static void deleting_old_segments_meets_a_failure(void **state)
 		kit_close(s);
 		o.max_total_bytes = 2 * KIT_SEGMENT;
 		s = kit_open_opt(&o);
-		fault_set(n, EPERM, FAULT_ONCE);
+		fault_set(n, error, kind);
 		mqstore_trim(s, clock_wall_ms(), false, NULL);
 		mqstore_flush(s, NULL);
 		fault_off();
@@ -387,6 +394,10 @@ static void deleting_old_segments_meets_a_failure(void **state)
 	assert_true(n > 10 && n < LOOPS_MAX);
 }
 
+static void deleting_old_segments_meets_a_failure(void **state) { deleting_fails(state, FAULT_ONCE, EPERM); }
+static void the_process_dies_while_it_deletes(void **state) { deleting_fails(state, FAULT_CRASH, EIO); }
+static void deleting_on_a_disk_that_is_full(void **state) { deleting_fails(state, FAULT_CRASH, ENOSPC); }
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, tempdir_make, tempdir_remove)
@@ -396,14 +407,20 @@ int main(void)
 		TEST(every_call_from_one_on_fails),
 		TEST(the_disk_is_full_from_one_call_on),
 		TEST(no_descriptors_are_left),
+		TEST(the_process_dies_in_the_middle_of_a_write),
+		TEST(one_call_moves_fewer_bytes),
 		TEST(recovery_is_interrupted),
 		TEST(a_reader_meets_a_failure),
 		TEST(a_flush_that_failed_is_never_taken_for_one_that_worked),
+		TEST(a_flush_that_dies_in_the_middle),
+		TEST(a_flush_whose_writes_are_short),
 		TEST(close_says_that_it_could_not_flush),
 		TEST(a_full_disk_refuses_messages_until_there_is_room),
 		TEST(a_disk_without_fallocate_is_written_with_zeros),
 		TEST(a_batch_is_taken_whole_or_not_at_all),
 		TEST(deleting_old_segments_meets_a_failure),
+		TEST(the_process_dies_while_it_deletes),
+		TEST(deleting_on_a_disk_that_is_full),
 	};
 
 	kit_log_start();

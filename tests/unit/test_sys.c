@@ -45,10 +45,10 @@ static void a_replaced_file_leaves_the_old_one_beside_it(void **state)
 static void a_replacement_that_fails_anywhere_leaves_old_or_new(void **state)
 {
 	const char *path = tempdir_path(*state, "f");
-	const enum fault_kind kinds[] = { FAULT_ONCE, FAULT_CRASH, FAULT_TORN };
+	const enum fault_kind kinds[] = { FAULT_ONCE, FAULT_CRASH, FAULT_TORN, FAULT_SHORT };
 	int failed = 0;
 
-	for (size_t k = 0; k < 3; k++) {
+	for (size_t k = 0; k < 4; k++) {
 		for (int n = 1;; n++) {
 			char *now;
 			int rc;
