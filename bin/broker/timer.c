@@ -305,6 +305,13 @@ int timer_each(struct timer *t, int64_t from_ms, int64_t before, int (*cb)(void 
 	return wheel_each(t->wheel, from_ms, before, cb, arg);
 }
 
+bool timer_read(struct timer *t, int64_t log_off, struct mq_message *m)
+{
+	struct mq_str r;
+
+	return mqstore_at(t->b->store, log_off, &r) == 0 && mq_message_decode(r.p, r.n, false, m) > 0 && str_is(m->topic, TOPIC_TIMER);
+}
+
 /* ---- Life ---------------------------------------------------------------------------------------------------------------- */
 
 static int64_t queue_off(void *arg, const struct wheel_unit *u)

@@ -36,13 +36,6 @@ struct timer_cancel {
 	char key[];
 };
 
-bool timer_read(struct timer *t, int64_t log_off, struct mq_message *m)
-{
-	struct mq_str r;
-
-	return mqstore_at(t->b->store, log_off, &r) == 0 && mq_message_decode(r.p, r.n, false, m) > 0 && str_is(m->topic, TOPIC_TIMER);
-}
-
 static int64_t floor_to(const struct timer *t, int64_t ms)
 {
 	return ms / t->step * t->step;
@@ -141,6 +134,15 @@ static void go_back(struct timer *t, int64_t ms)
 	t->read_ms = floor_to(t, ms);
 }
 
+/* How far the wheel looks ahead.  Where messages are kept for a shorter time than that, one is put into the queue again before its
+ * record goes. */
+static int64_t window_of(const struct timer *t)
+{
+	int64_t kept = (int64_t)t->b->conf->fileReservedTime * 3600000;
+
+	return kept > t->window || kept < 4 * t->step ? t->window : kept / 2 / t->step * t->step;
+}
+
 static int put_in(struct timer *t, const struct mq_message *m, int64_t due_ms, struct mq_error *e)
 {
 	struct mq_str topic = mq_prop_get(m->props, PROP_REAL_TOPIC);
@@ -148,15 +150,15 @@ static int put_in(struct timer *t, const struct mq_message *m, int64_t due_ms, s
 		.magic = WHEEL_NORMAL, .write_ms = floor_to(t, clock_now_ms()), .due_ms = due_ms, .log_off = m->log_off, .size = m->size,
 		.topic_hash = str_java_hash(topic),
 	};
-	int64_t wait = due_ms - u.write_ms;
+	int64_t wait = due_ms - u.write_ms, window = window_of(t);
 	bool cancels = mq_prop_get(m->props, PROP_TIMER_DELETE).n > 0;
 	int rc;
 
-	if (wait >= t->window) {
+	if (wait >= window) {
 		u.magic |= WHEEL_ROLL;
-		u.due_ms = u.write_ms + t->window;
-		if (wait - t->window < t->window / t->step / 3 * t->step) /* give the next one time enough */
-			u.due_ms = u.write_ms + t->window / t->step / 2 * t->step;
+		u.due_ms = u.write_ms + window;
+		if (wait - window < window / t->step / 3 * t->step) /* give the next one time enough */
+			u.due_ms = u.write_ms + window / t->step / 2 * t->step;
 	}
 	if (cancels)
 		u.magic |= WHEEL_DELETE;

@@ -495,6 +495,27 @@ static void what_is_beyond_the_window_rolls_and_comes_in_time(void **state)
 	assert_int_equal(timer_count(broker(f)->timer, MQ_STR("T")), 0);
 }
 
+static void a_message_outlives_the_time_that_files_are_kept(void **state)
+{
+	static const char *const brief[] = { "fileReservedTime=1", "timerFlushIntervalMs=100000", NULL };
+	struct fixture *f = *state;
+	int64_t due;
+
+	start(f, brief);
+	due = clock_wall_ms() + 3 * HOUR_MS;
+	send_for(f, "far", due, "");
+	for (int i = 0; i < 17; i++) {
+		int64_t n;
+
+		jump(f, HOUR_MS / 6);
+		assert_int_equal(count(f, "T", 0), 0);
+		n = count(f, TOPIC_TIMER, 0);
+		assert_true(look(f, TOPIC_TIMER, 0, n - 1).store_ms > clock_wall_ms() - HOUR_MS); /* a record that will be kept for a while */
+	}
+	jump(f, due + 1100 - clock_wall_ms());
+	assert_int_equal(count(f, "T", 0), 1);
+}
+
 static void counters_never_fall_below_nothing(void **state)
 {
 	struct fixture *f = *state;
@@ -991,6 +1012,7 @@ int main(void)
 		TEST(a_step_comes_oldest_first_and_steps_in_their_order),
 		TEST(many_in_one_step_all_come),
 		TEST(what_is_beyond_the_window_rolls_and_comes_in_time),
+		TEST(a_message_outlives_the_time_that_files_are_kept),
 		TEST(counters_never_fall_below_nothing),
 		TEST(one_of_a_deleted_topic_does_not_hold_up_the_others),
 		TEST(a_cancelled_message_does_not_come),
