@@ -85,7 +85,10 @@ static void on_broken(void *arg, int rc)
 
 /* ---- A command has ended ---------------------------------------------------------------------------------------------- */
 
-enum { AGAIN_MS = 1000 /* in place, or when the broker does not take a message back */ };
+enum {
+	AGAIN_MS = 1000,                /* in place, or when the broker does not take a message back */
+	REFUSED_TIMES = 3,              /* so often it may say no */
+};
 
 static void fail(struct recv_flow *f, struct runner_job *j, const char *why)
 {
@@ -98,7 +101,7 @@ static void fail(struct recv_flow *f, struct runner_job *j, const char *why)
 	}
 	f->command_failed = true;
 	f->why.code = MQ_ECANCELLED;
-	snprintf(f->why.text, sizeof(f->why.text), "%s: %s at %s %s:%d offset %" PRId64 ": stopped, not committed",
+	snprintf(f->why.text, sizeof(f->why.text), "%s: %.250s at %.127s %.60s:%d offset %" PRId64 ": stopped, not committed",
 	         f->runner.command.opt, why, rq->key.topic, rq->q.broker, rq->q.id, j->off);
 	recv_flow_stop(f);
 	runner_stop(&f->runner);
@@ -132,6 +135,11 @@ static void on_sent_back(void *arg, int rc, const struct mq_error *err)
 	if (rc == 0) {
 		*(rq->level < 0 ? &f->dead : &f->retried) += 1;
 		done_with(f, j);
+		return;
+	}
+	/* A broker that is away comes again; one that says no will not say yes. */
+	if (rc == MQ_EREFUSED && ++j->refused >= REFUSED_TIMES) {
+		fail(f, j, err->text);
 		return;
 	}
 	cli_warn("%s: tried again", err->text);

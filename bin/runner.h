@@ -24,6 +24,7 @@ struct runner_job {
 	int64_t off, log_off;
 	int32_t reconsumed;         /* how often it was sent back before */
 	int32_t runs;               /* how often the command has run here */
+	int32_t refused;            /* the caller's count */
 	struct bytes topic, props;  /* of the message */
 	struct bytes body;          /* what the command gets */
 	char id[MQ_ID_TEXT];

@@ -163,6 +163,22 @@ in_order() { # in_order COUNT
 	assert_output $'ADD 3\nDIV 1 0'
 }
 
+@test "what the broker does not take back is not committed: it says why, and ends" {
+	start_cluster
+	mq-send t <<<x
+	# The retry topic is there, and nothing may be written to it.
+	timeout 20 mq-recv -g g -o begin -c 1 t
+	mq-admin updateTopic -t '%RETRY%g' -c DefaultCluster -r 1 -w 1 -p 4
+	mq-send t <<<y
+	run -3 --separate-stderr timeout 30 mq-recv -g g -e -x false t
+	assert_regex "$stderr" "NO_PERMISSION"
+	assert_regex "$stderr" "stopped, not committed"
+	assert_equal "$(committed g t)" 1
+	mq-admin updateTopic -t '%RETRY%g' -c DefaultCluster -r 1 -w 1 -p 6
+	run -0 timeout 30 mq-recv -g g -c 1 t
+	assert_output y
+}
+
 @test "mq-dlq: a replay that fails goes on with the same message next time" {
 	printf '1\n2\n3\n' | mq-send -q local:0 t
 	mq-recv -g g -o begin -e -x 'exit 100' t
@@ -203,6 +219,23 @@ in_order() { # in_order COUNT
 	assert_equal "$key $text" "tea tea is ready"
 	[ $((at - now)) -ge 1000 ]
 	[ $((at - now)) -lt 3000 ]
+}
+
+@test "-d and --at: any time, not before and not much after" {
+	start_cluster
+	mq-send t <<<make
+	now=$(($(date +%s%N) / 1000000))
+	mq-send -d 1300ms t <<<delayed
+	mq-send --at +1700ms t <<<timed
+	run -0 timeout 20 mq-recv -g g -o begin -c 3 -f '%D %s\n' t
+	read -r at _ < <(grep delayed <<<"$output")
+	[ $((at - now)) -ge 1300 ] && [ $((at - now)) -lt 4000 ]
+	read -r at _ < <(grep timed <<<"$output")
+	[ $((at - now)) -ge 1700 ] && [ $((at - now)) -lt 4500 ]
+	# A time that has passed is now.
+	mq-send --at @1000 t <<<past
+	run -0 timeout 20 mq-recv -g g -c 1 t
+	assert_output past
 }
 
 @test "-d and --at: what is said to the servers" {
