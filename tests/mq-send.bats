@@ -349,6 +349,22 @@ END
 	[ $((SECONDS - before)) -lt 10 ]
 }
 
+@test "a host that has no address: exit 3" {
+	run -3 timeout 20 mq-send -n nosuch.invalid:9876 t <<<x
+	assert_output --partial "nosuch.invalid"
+}
+
+@test "stdin is read under a terminal, without one, and in the background" {
+	mq-send t <<<make
+	echo under >in
+	script -qc 'mq-send t <in' /dev/null </dev/null
+	setsid mq-send t <<<without
+	echo behind | nohup mq-send t 2>/dev/null &
+	wait $!
+	run -0 bash -c 'mq-recv -e t | sort'
+	assert_output $'behind\nmake\nunder\nwithout'
+}
+
 @test "SIGTERM: what came is sent, the number acknowledged is told, and it ends by the signal" {
 	mkfifo in
 	mq-send t <in 2>told &

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "codec/body_heartbeat.h"
+#include "codec/body_offset.h"
 #include "codec/body_route.h"
 #include "codec/message.h"
 #include "codec/property.h"
@@ -387,9 +388,79 @@ static void on_members(struct fake *f, struct conn *c, struct frame *in)
 	frame_end(&o);
 }
 
+/* ---- Locks of queues ------------------------------------------------------------------------------------------------- */
+
+static char *lock_entry(struct fake *f, const char *topic, int queue, bool make)
+{
+	char tail[300];
+
+	snprintf(tail, sizeof tail, "@%s@%d", topic, queue);
+	for (int i = 0; i < f->nlocks; i++) {
+		size_t n = strlen(f->lock_of[i]), t = strlen(tail);
+		if (n >= t && strcmp(f->lock_of[i] + n - t, tail) == 0)
+			return f->lock_of[i];
+	}
+	if (!make)
+		return NULL;
+	assert(f->nlocks < FAKE_OFFSETS);
+	snprintf(f->lock_of[f->nlocks], sizeof f->lock_of[0], "%s", tail);
+	return f->lock_of[f->nlocks++];
+}
+
+void fake_set_lock(struct fake *f, const char *topic, int queue, const char *client)
+{
+	char *e = lock_entry(f, topic, queue, true);
+
+	assert(strlen(client) + strlen(topic) + 16 < sizeof f->lock_of[0]);
+	sprintf(e, "%s@%s@%d", client, topic, queue);
+}
+
+/* A client id has an @ of its own: up to the last but one. */
+const char *fake_lock(struct fake *f, const char *topic, int queue)
+{
+	static char client[400];
+	char *e = lock_entry(f, topic, queue, false), *at;
+
+	snprintf(client, sizeof client, "%s", e ? e : "");
+	for (int i = 0; i < 2 && (at = strrchr(client, '@')); i++)
+		*at = 0;
+	return client;
+}
+
+static void lock(struct fake *f, struct conn *c, struct frame *in)
+{
+	struct body_locked got = { 0 };
+	struct body_lock l;
+	struct frame_out o;
+	struct mq_error e;
+	char topic[200], client[200];
+
+	assert(body_lock_decode(in->body, &l, &e) == 0);
+	snprintf(client, sizeof client, MQ_STR_FMT, MQ_STR_ARG(l.client_id));
+	got.queue = body_alloc(&got.keep, (l.n + 1) * sizeof *got.queue);
+	for (size_t i = 0; i < l.n; i++) {
+		const char *has;
+		snprintf(topic, sizeof topic, MQ_STR_FMT, MQ_STR_ARG(l.queue[i].topic));
+		has = fake_lock(f, topic, l.queue[i].id);
+		if (*has && strcmp(has, client) != 0)
+			continue;
+		fake_set_lock(f, topic, l.queue[i].id, in->code == REQ_LOCK_BATCH_MQ ? client : "");
+		got.queue[got.n++] = l.queue[i];
+	}
+	if (!(in->flag & FRAME_ONEWAY)) {
+		frame_answer(&o, conn_out(c), frame_id_of(in), RESP_SUCCESS, (struct mq_str){ 0 });
+		frame_body(&o);
+		body_locked_encode(&got, o.buf);
+		frame_end(&o);
+		conn_kick(c);
+	}
+	body_free(&got.keep);
+	body_lock_free(&l);
+}
+
 static void right_answer(struct fake *f, struct conn *c, struct frame *in)
 {
-	if (in->flag & FRAME_ONEWAY)
+	if (in->flag & FRAME_ONEWAY && in->code != REQ_UNLOCK_BATCH_MQ)
 		return;
 	switch (in->code) {
 	case REQ_GET_ROUTEINFO_BY_TOPIC:
@@ -408,6 +479,15 @@ static void right_answer(struct fake *f, struct conn *c, struct frame *in)
 		return;
 	case REQ_GET_CONSUMER_LIST_BY_GROUP:
 		on_members(f, c, in);
+		return;
+	case REQ_LOCK_BATCH_MQ:
+	case REQ_UNLOCK_BATCH_MQ:
+		lock(f, c, in);
+		return;
+	case REQ_CONSUMER_SEND_MSG_BACK:
+	case REQ_END_TRANSACTION:
+	case REQ_SEND_REPLY_MESSAGE_V2:
+		answer(c, frame_id_of(in), RESP_SUCCESS, NULL);
 		return;
 	case REQ_UNREGISTER_CLIENT:
 		forget(f, c);

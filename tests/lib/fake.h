@@ -78,6 +78,8 @@ struct fake {
 	int nlater;                 /* answers that are to come */
 	int answers, answer_code;   /* of clients to our requests */
 	struct buf answer_body;
+	char lock_of[FAKE_OFFSETS][400]; /* client@topic@queue of each lock */
+	int nlocks;
 	int unknown_pulls;          /* pulls of members that sent no heartbeat on their connection */
 };
 
@@ -104,6 +106,10 @@ const char *fake_field(struct fake *f, int code, const char *name);
 struct mq_str fake_body(struct fake *f, int code);
 /* What is stored; -1 = nothing.  fake_commits(): so often. */
 int64_t fake_offset(struct fake *f, const char *group, const char *topic, int queue);
+/* Who has the lock of a queue: a client id, "" = nobody. */
+const char *fake_lock(struct fake *f, const char *topic, int queue);
+/* Another has it from here on, or nobody. */
+void fake_set_lock(struct fake *f, const char *topic, int queue, const char *client);
 void fake_set_offset(struct fake *f, const char *group, const char *topic, int queue, int64_t off);
 int fake_commits(struct fake *f, const char *group, const char *topic, int queue);
 /* Tell all clients that the members of a group changed. */

@@ -152,6 +152,17 @@ static void json_of_bytes_that_are_no_text(void **s)
 }
 
 /* Whatever a message holds, its JSON read again is the same message. */
+static void json_shows_both_of_two_properties_of_one_name(void **s)
+{
+	struct record_out r = { .mode = RECORD_JSON };
+	struct mq_message m = message();
+
+	m.props = MQ_STR("x\0011\002x\0012\002");
+	show(&r, m, MQ_STR("b"));
+	assert_non_null(strstr(got.p, "\"properties\":{\"x\":\"1\",\"x\":\"2\"}"));
+	assert_memory_equal(mq_prop_get(m.props, "x").p, "2", 1);
+}
+
 static void json_out_and_in_loses_nothing(void **s)
 {
 	static const struct mq_str bodies[] = { MQ_STR("x"), MQ_STR("\0\1\2"), MQ_STR("\"\\\n\t\r\x1f\x7f"), MQ_STR("\xf0\x9f\x98\x80"),
@@ -206,6 +217,7 @@ int main(void)
 		cmocka_unit_test(times_out_of_the_calendar),
 		cmocka_unit_test(json_of_a_message),
 		cmocka_unit_test(json_of_bytes_that_are_no_text),
+		cmocka_unit_test(json_shows_both_of_two_properties_of_one_name),
 		cmocka_unit_test(json_out_and_in_loses_nothing),
 		cmocka_unit_test(integers_as_text),
 	};
