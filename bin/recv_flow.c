@@ -23,6 +23,7 @@ struct recv_queue {
 	int64_t open;                 /* messages under way */
 	int32_t level;                /* at which the message at hand is sent back */
 	int resume;                   /* entry, -1 = none */
+	struct mqclient_direct *direct; /* not NULL: not a queue, but one message that an administrator has handed over */
 };
 
 static struct mq_str topic_of(const struct recv_queue *rq)
@@ -220,6 +221,12 @@ static void on_replied(void *arg, int rc, const struct mq_error *err)
 	done_with(rq->flow, j);
 }
 
+static void direct_end(struct recv_queue *rq, bool consumed, const char *why)
+{
+	mqclient_direct_end(rq->direct, consumed, why);
+	rq->direct = NULL;
+}
+
 static void on_done(void *arg, struct runner_job *j, const struct child_end *end)
 {
 	struct recv_flow *f = arg;
@@ -228,6 +235,12 @@ static void on_done(void *arg, struct runner_job *j, const struct child_end *end
 	struct mq_error err;
 	int rc;
 
+	if (rq->direct) {
+		direct_end(rq, exit_map_of(&f->on_exit, end)->what == EXIT_OK, end->why);
+		runner_end(j);
+		free(rq);
+		return;
+	}
 	if (!f->reply || end->code != 0 || !mqclient_wants_reply(&m)) {
 		decide(f, j, end);
 		return;
@@ -242,6 +255,10 @@ static void on_dropped(void *arg, void *queue, int64_t off)
 	struct recv_flow *f = arg;
 	struct recv_queue *rq = queue;
 
+	if (rq->direct) {
+		direct_end(rq, false, "the member is leaving");
+		return;
+	}
 	rq->open--;
 	if (f->consumer)
 		mqclient_settle(f->consumer, topic_of(rq), &rq->q, off, false);
@@ -376,8 +393,36 @@ static void on_trouble(void *arg, const struct mq_error *err, bool fatal)
 	recv_flow_stop(f);
 }
 
+/* A command for it, like any other; what it is worth is told, and nothing is sent back. */
+static void on_direct(void *arg, const struct mq_message *m, struct mq_str body, const struct mqclient_queue *q,
+                      struct mqclient_direct *d)
+{
+	struct recv_flow *f = arg;
+	struct mq_message shown_m = *m;
+	struct shown s = { .m = &shown_m, .body = body, .broker = q->broker };
+	struct recv_queue *rq;
+	struct mq_error err;
+
+	if (!f->run || f->stopped) {
+		mqclient_direct_end(d, false, f->run ? "the member is leaving" : "the member has no command that could be run");
+		return;
+	}
+	if (seal_in(&f->seal) && seal_open(&f->seal, &s.body, &shown_m.props, &err) != 0) {
+		mqclient_direct_end(d, false, err.text);
+		return;
+	}
+	rq = calloc(1, sizeof(*rq));
+	if (!rq)
+		cli_die(CLI_SYSTEM, "out of memory");
+	rq->q = *q;
+	rq->flow = f;
+	rq->direct = d;
+	put(f, rq, &s);
+}
+
 const struct mqclient_consume_ops recv_flow_ops = {
 	.message = on_message, .assigned = on_assigned, .ended = on_ended, .start_at = on_start, .trouble = on_trouble,
+	.direct = on_direct,
 };
 
 /* ---- Life ------------------------------------------------------------------------------------------------------------- */

@@ -163,6 +163,7 @@ MQ_API void mqclient_new_id(struct mqclient *c, char out[MQ_ID_TEXT]);
 /* ---- Receiving -------------------------------------------------------------------------------------------------------- */
 
 struct mqclient_consumer;
+struct mqclient_direct;
 
 enum mqclient_start { MQCLIENT_END, MQCLIENT_BEGIN, MQCLIENT_STORED, MQCLIENT_AT_OFFSET, MQCLIENT_AT_TIME, MQCLIENT_LAST_N };
 
@@ -200,6 +201,10 @@ struct mqclient_consume_ops {
 	/* Trouble that goes on (broker away, offset moved): for a line on stderr.  fatal: nothing more will come (no such topic,
 	 * refused; who only looks is told at the first failure to find a route, a group keeps looking). */
 	void (*trouble)(void *arg, const struct mq_error *err, bool fatal);
+	/* May be NULL.  An administrator wants to know what this member makes of a message, whoever else has consumed it: nothing needs
+	 * to be settled; mqclient_direct_end(d) is the answer, now or later, once. */
+	void (*direct)(void *arg, const struct mq_message *m, struct mq_str body, const struct mqclient_queue *q,
+	               struct mqclient_direct *d);
 };
 
 MQ_API int mqclient_consume(struct mqclient *c, struct mqclient_consumer **k, const struct mqclient_consume_opt *opt,
@@ -223,6 +228,9 @@ struct mqclient_back {
 };
 MQ_API int mqclient_send_back(struct mqclient_consumer *k, const struct mqclient_back *b, mqclient_done_cb *cb, void *arg,
                               struct mq_error *err);
+
+/* What became of a message that was handed over by `direct`; remark may be NULL. */
+MQ_API void mqclient_direct_end(struct mqclient_direct *d, bool consumed, const char *remark);
 
 /* Send offsets that moved now.  They are sent every 5 s and at free anyhow. */
 MQ_API void mqclient_commit(struct mqclient_consumer *k);

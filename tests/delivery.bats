@@ -207,6 +207,28 @@ in_order() { # in_order COUNT
 	assert_output ""
 }
 
+@test "a message handed to a member by an administrator: its command says what it makes of it" {
+	start_cluster
+	printf '1\n2\n' | mq-send t
+	background mq-recv -g g -o begin -x 'read n; echo "$n" >>log; [ "$n" != 2 ] || exit 100' t
+	until_true lines log 2
+	client=$(mq-admin -o json consumerConnection -g g | jq -r '.connectionSet[0].clientId')
+	id_of() { mq-recv -e -J t | jq -r "select(.body == \"$1\") | .id"; }
+	run -0 mq-admin -o json queryMsgByUniqueKey -t t -i "$(id_of 1)" -g g -d "$client"
+	assert_equal "$(jq -r .consumeResult <<<"$output")" CR_SUCCESS
+	run -4 mq-admin -o json queryMsgByUniqueKey -t t -i "$(id_of 2)" -g g -d "$client"
+	assert_equal "$(jq -r '.consumeResult + " " + .remark' <<<"$output")" "CR_LATER exit code 100"
+	assert_equal "$(sort log | xargs)" "1 1 2 2"
+	# Only what was consumed in the usual way became a dead letter.
+	assert_equal "$(stored %DLQ%g)" 1
+	kill "$pid"
+	background mq-recv -g h -o begin t >out
+	until_true lines out 2
+	client=$(mq-admin -o json consumerConnection -g h | jq -r '.connectionSet[0].clientId')
+	run -4 mq-admin -o json queryMsgByUniqueKey -t t -i "$(id_of 1)" -g h -d "$client"
+	assert_output --partial "has no command that could be run"
+}
+
 # ---- Later --------------------------------------------------------------------------------------------------------------
 
 @test "a reminder: -d delivers later, not before and not much after" {

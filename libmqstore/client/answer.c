@@ -1,9 +1,10 @@
 /* answer.c: requests that brokers send to clients: members changed, offsets reset, what are you doing; and those that other files
  * know about.
  *
- * What we do not do (consume one message directly) is answered with code 3, which the asker's tool shows. */
+ * What we do not do is answered with code 3, which the asker's tool shows. */
 #include "answer.h"
 #include "balance.h"
+#include "direct.h"
 #include "offset.h"
 #include "pull.h"
 #include "request.h"
@@ -209,6 +210,14 @@ int answer_request(struct link *l, struct frame *f)
 	case REQ_GET_CONSUMER_RUNNING_INFO:
 		k = find_group(c, frame_get(f, "consumerGroup"));
 		break;
+	case REQ_CONSUME_MESSAGE_DIRECTLY:
+		k = find_group(c, frame_get(f, "consumerGroup"));
+		if (k && direct_begin(k, l, f))
+			return 0;
+		answer(l, f, k ? RESP_REQUEST_CODE_NOT_SUPPORTED : RESP_SYSTEM_ERROR,
+		       k ? MQ_STR("this member takes no message directly: it has no command for it") :
+		       MQ_STR("no consumer of this group here"), none);
+		return 0;
 	default:
 		snprintf(remark, sizeof remark, "this client (mq %s) does not serve request %d", MQ_VERSION, f->code);
 		answer(l, f, RESP_REQUEST_CODE_NOT_SUPPORTED, str_of(remark), none);

@@ -9,6 +9,7 @@
  *   produce    sending                                  consume   life of a consumer, its settings
  *   balance    which queues are ours                    pull      one queue: start, pull, hand out
  *   offset     how far a queue is settled; commits   qlock      locks of queues
+ *   direct     messages that an administrator hands over
  *   back       sending back                          done       requests that are answered with yes or no
  *   half       ends of transactions, questions       request    messages that ask for a reply, and replies
  *
