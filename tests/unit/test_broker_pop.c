@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "codec/property.h"
 #include "codec/receipt.h"
+#include "golden_store.h"
 #include "tempdir.h"
 #include "../../bin/broker/broker.h"
 #include "../../bin/broker/offset_table.h"
@@ -854,6 +855,79 @@ static void pops_are_known_after_a_start(void **state)
 	assert_string_equal(bodies(pop(f, "g", "T", any)), "");
 }
 
+/* The file of offsets and what is in memory are of a moment before; the log is all there is. */
+static void offsets_catch_up_with_pops_after_a_kill(void **state)
+{
+	static const char *const seldom[] = { "flushConsumerOffsetInterval=3600000", NULL };
+	struct fixture *f = *state;
+	struct message v[32];
+	char *path, *text;
+
+	restart(f, seldom);
+	make(f, "T", "1");
+	put(f, "T", 0, "a b c d", NULL);
+	assert_int_equal(messages(pop(f, "g", "T", (struct how){ .queue = 0, .max = 1 }), v, 32), 1);
+	restart(f, seldom); /* saves */
+	path = mem_printf("%s", tempdir_path(f->dir, "store/config/consumerOffset.json"));
+	text = tempdir_read(path);
+	assert_non_null(strstr(text, "\"T@g\":{\"0\":1}"));
+	assert_non_null(strstr(text, "\"logOffset\":"));
+	assert_int_equal(messages(pop(f, "g", "T", (struct how){ .queue = 0, .max = 2 }), v, 32), 2);
+	assert_int_equal(ack(f, "g", "T", &v[0]), RESP_SUCCESS);
+	broker_kit_stop(f->k);
+	f->k = NULL;
+	tempdir_write(path, text); /* as a kill would have left it */
+	start(f, seldom);
+	assert_int_equal(offset(f, "T", "g", 0), 3);
+	assert_string_equal(bodies(pop(f, "g", "T", any)), "d");
+	pass(f, 62000);
+	for (int i = 0; i < 5; i++) { /* the retry topic's turn comes */
+		struct asked *a = pop(f, "g", "T", any);
+
+		for (size_t k = 0, n = messages(a, v, 32); k < n; k++)
+			assert_string_not_equal(v[k].body, "b"); /* was acked */
+	}
+	free(text);
+	free(path);
+}
+
+static void what_the_peer_left_un_acked_is_revived_once(void **state)
+{
+	static const char *const props[] = { "mappedFileSizeCommitLog=65536", "mappedFileSizeConsumeQueue=2000", "maxHashSlotNum=500",
+					     "maxIndexNum=400", "mappedFileSizeTimerLog=4096", "fileReservedTime=876000",
+					     "brokerClusterName=FxCluster", "brokerName=fx-a", NULL };
+	struct fixture *f = *state;
+	struct message v[32];
+	int again[8] = { 0 };
+
+	broker_kit_stop(f->k);
+	f->k = NULL;
+	tempdir_remove(&f->dir);
+	assert_int_equal(tempdir_make(&f->dir), 0);
+	free(golden_store(f->dir, "clean"));
+	start(f, props);
+	/* It popped four: one was acked, one revived (and popped and acked again), one acked, and one got another time, two hours. */
+	if (clock_wall_ms() < 1796064600000)
+		pass(f, 1796064600000 - clock_wall_ms());
+	for (int64_t end = clock_mono_us() + 10000000; !broker(f)->metrics.pops_revived; broker_kit_run(f->k, 5))
+		assert_true(clock_mono_us() < end);
+	pass(f, 10000);
+	assert_int_equal(broker(f)->metrics.pops_revived, 1);
+	assert_int_equal(broker(f)->metrics.pops_lost, 0);
+	for (int i = 0; i < 5; i++) { /* the retry topic's turn comes */
+		struct asked *a = pop(f, "FxGroupPop", "FxPop", any);
+
+		for (size_t k = 0, n = messages(a, v, 32); k < n; k++)
+			if (v[k].times) /* what waited in the retry topic, and what was added to it */
+				again[v[k].off]++;
+	}
+	assert_int_equal(again[0], 1);
+	assert_int_equal(again[1], 1);
+	restart(f, props);
+	pass(f, 10000);
+	assert_int_equal(broker(f)->metrics.pops_revived, 0);
+}
+
 /* ---- Modes ----------------------------------------------------------------------------------------------------------------- */
 
 static const char *assignment(struct fixture *f, const char *client, const char *strategy)
@@ -942,7 +1016,8 @@ int main(void)
 		T(no_message_is_missed_between_look_and_wait), T(a_backlog_is_never_waited_for), T(a_notification_takes_nothing),
 		T(connections_that_end_take_their_pops_along), T(a_batch_in_order_blocks_the_queue), T(the_block_ends_with_its_time),
 		T(the_same_attempt_gets_the_same_batch), T(an_ordered_message_gets_another_time),
-		T(batches_in_order_are_there_after_a_start), T(pops_are_known_after_a_start), T(queues_are_shared_out_by_the_broker),
+		T(batches_in_order_are_there_after_a_start), T(pops_are_known_after_a_start),
+		T(offsets_catch_up_with_pops_after_a_kill), T(what_the_peer_left_un_acked_is_revived_once), T(queues_are_shared_out_by_the_broker),
 		T(members_share_queues),
 	};
 
