@@ -1,3 +1,4 @@
+import com.alibaba.fastjson.JSONObject;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -48,6 +49,9 @@ import org.apache.rocketmq.tools.admin.DefaultMQAdminExt;
  *   query NAMESRV LIST [STEP [noindex]]   find every STEP-th message of such a list by its keys, its ids and its time;
  *                               noindex: by its place and its time only
  *
+ *   manifest NAMESRV FILE       the same as a manifest.json of tests/golden/store
+ *   await NAMESRV FILE          wait until what was sent as "later" (for in half a minute) has been delivered
+ *
  * A line of FILE is the same whichever broker tells it, so two lists are compared as text. Status 1: something was not so.
  */
 @SuppressWarnings("deprecation")
@@ -78,6 +82,8 @@ public final class Disk {
                     list();
                     Files.write(Path.of(args[2]), out);
                 }
+                case "await" -> later(Files.readAllLines(Path.of(args[2])));
+                case "manifest" -> Files.writeString(Path.of(args[2]), manifest());
                 case "query" -> query(Files.readAllLines(Path.of(args[2])), args.length > 3 ? Integer.parseInt(args[3]) : 1,
                     args.length <= 4);
                 default -> throw new IllegalArgumentException(args[0]);
@@ -170,6 +176,66 @@ public final class Disk {
         c.setInstanceName("p" + System.nanoTime());
         c.start();
         return c;
+    }
+
+    private static String manifest() throws Exception {
+        DefaultMQPullConsumer c = puller();
+        List<String> queues = new ArrayList<>(), messages = new ArrayList<>(), keys = new ArrayList<>(), times = new ArrayList<>();
+        Set<String> asked = new TreeSet<>();
+        JSONObject offsets = new JSONObject(true);
+        list();
+        for (String s : out) {
+            String[] f = s.split("\t", -1);
+            if (f[0].equals("O")) {
+                ((JSONObject) offsets.computeIfAbsent(f[1], k -> new JSONObject(true))).put(f[2] + "@" + f[3], Long.parseLong(f[4]));
+            } else if (f[0].equals("Q")) {
+                if (!f[3].equals(f[4])) {
+                    queues.add(object("topic", f[1], "queueId", num(f[2]), "minOffset", num(f[3]), "maxOffset", num(f[4]),
+                        "pulled", num(f[4]) - num(f[3])).toString());
+                }
+            } else {
+                MessageQueue mq = new MessageQueue(f[1], broker, Integer.parseInt(f[2]));
+                MessageExt m = c.pull(mq, "*", num(f[3]), 1).getMsgFoundList().get(0);
+                Map<String, String> p = new TreeMap<>(m.getProperties());
+                p.keySet().removeAll(Set.of("MIN_OFFSET", "MAX_OFFSET"));
+                StringBuilder sum = new StringBuilder();
+                for (byte b : MessageDigest.getInstance("SHA-256").digest(m.getBody())) {
+                    sum.append(String.format("%02x", b));
+                }
+                messages.add(object("topic", f[1], "queueId", num(f[2]), "queueOffset", num(f[3]), "commitLogOffset", num(f[4]),
+                    "storeSize", num(f[5]), "bodyCRC", m.getBodyCRC(), "flag", m.getFlag(), "sysFlag", m.getSysFlag(),
+                    "bornTimestamp", m.getBornTimestamp(), "bornHost", f[13], "storeTimestamp", m.getStoreTimestamp(), "storeHost", f[14],
+                    "reconsumeTimes", m.getReconsumeTimes(), "preparedTransactionOffset", m.getPreparedTransactionOffset(),
+                    "msgId", f[6].equals("null") ? f[7] : f[6], "offsetMsgId", f[7], "keys", m.getKeys(), "tags", m.getTags(),
+                    "properties", p, "bodyLen", m.getBody().length, "bodySha256", sum.toString()).toString());
+                if (m.getKeys() != null && f[1].startsWith("Disk") && keys.size() < 40 && asked.add(f[1] + m.getKeys().split(" ")[0])) {
+                    String key = m.getKeys().split(" ")[0];
+                    keys.add(object("topic", f[1], "key", key, "commitLogOffsets", byKey(c, f[1], key)).toString());
+                }
+                if (f[1].startsWith("Disk") && times.size() < 40) {
+                    times.add(object("topic", f[1], "queueId", num(f[2]), "timestamp", m.getStoreTimestamp(),
+                        "offset", c.searchOffset(mq, m.getStoreTimestamp())).toString());
+                }
+            }
+        }
+        return "{\n\"format\": 1,\n\"minCommitLogOffset\": 0,\n" + array("queues", queues) + array("messages", messages)
+            + array("queryByKey", keys) + array("searchOffset", times) + "\"consumerOffsets\": " + offsets + "\n}\n";
+    }
+
+    private static long num(String s) {
+        return Long.parseLong(s);
+    }
+
+    private static JSONObject object(Object... pairs) {
+        JSONObject o = new JSONObject(true);
+        for (int i = 0; i < pairs.length; i += 2) {
+            o.put((String) pairs[i], pairs[i + 1]);
+        }
+        return o;
+    }
+
+    private static String array(String name, List<String> lines) {
+        return "\"" + name + "\": [\n  " + String.join(",\n  ", lines) + "\n],\n";
     }
 
     private static void list() throws Exception {
@@ -332,7 +398,8 @@ public final class Disk {
     }
 
     private static void fill(String round, int n) throws Exception {
-        String[] topics = {"DiskPlain", "DiskKeyed", "DiskBatch", "DiskOrder", "DiskZip", "DiskBig", "DiskDelay", "DiskTran", "DiskBack"};
+        String[] topics = {"DiskPlain", "DiskKeyed", "DiskBatch", "DiskOrder", "DiskZip", "DiskBig", "DiskDelay", "DiskTimer", "DiskTran",
+            "DiskBack"};
         for (String t : topics) {
             again(() -> {
                 topic(t, t.equals("DiskBack") ? 1 : 4);
@@ -387,6 +454,24 @@ public final class Disk {
             m.setDelayTimeLevel(i < soon ? 1 + i % 2 : 16 + i % 3);
             send(p, "delayed", m);
         }
+        for (int i = 0; i < soon; i++) {
+            Message m = new Message("DiskTimer", "W", "w-" + round + i, text("timer " + round + i));
+            if (i % 5 == 0) {
+                m.setDelayTimeSec(3600 + i);
+            } else {
+                m.setDelayTimeMs(1000 + 50 * i);
+            }
+            send(p, i % 5 == 0 ? "waiting" : "delayed", m);
+        }
+        for (int i = 0; i < 6; i++) {
+            Message m = new Message(i % 2 == 0 ? "DiskDelay" : "DiskTimer", null, "l-" + round + i, text("later of " + round + i));
+            if (i % 2 == 0) {
+                m.setDelayTimeLevel(4);
+            } else {
+                m.setDelayTimeSec(30);
+            }
+            send(p, "later", m);
+        }
         TransactionMQProducer tp = new TransactionMQProducer("disk-tran");
         tp.setTransactionListener(new TransactionListener() {
             @Override
@@ -415,21 +500,45 @@ public final class Disk {
         // What was due has been delivered, and what was committed is there
         DefaultMQPullConsumer c = puller();
         long want = soon;
-        await(40, want + " delayed messages", () -> seen(c, "DiskDelay", round) >= want);
-        await(40, part / 4 + " committed messages", () -> seen(c, "DiskTran", round) >= part / 4);
+        await(40, want + " delayed messages", () -> seen(c, "DiskDelay", "delayed " + round) >= want);
+        await(40, soon - (soon + 4) / 5 + " timers", () -> seen(c, "DiskTimer", "timer " + round) >= soon - (soon + 4) / 5);
+        await(40, part / 4 + " committed messages", () -> seen(c, "DiskTran", "transaction " + round) >= part / 4);
         Thread.sleep(1500); // offsets of groups are saved and indexes made
         System.out.println(out.size() + " acknowledged");
     }
 
-    private static long seen(DefaultMQPullConsumer c, String topic, String round) throws Exception {
-        long n = 0;
+    private static void later(List<String> sent) throws Exception {
+        DefaultMQPullConsumer c = puller();
+        for (String topic : List.of("DiskDelay", "DiskTimer")) {
+            List<String> wanted = new ArrayList<>();
+            for (String s : sent) {
+                String[] f = s.split("\t");
+                if (f[0].equals("later") && f[1].equals(topic)) {
+                    wanted.add(f[5]);
+                }
+            }
+            await(60, wanted.size() + " messages of " + topic, () -> {
+                Set<String> there = new TreeSet<>();
+                each(c, topic, m -> there.add(String.valueOf(m.getProperty("UNIQ_KEY"))));
+                return there.containsAll(wanted);
+            });
+        }
+    }
+
+    private static long seen(DefaultMQPullConsumer c, String topic, String what) throws Exception {
+        AtomicInteger n = new AtomicInteger();
+        each(c, topic, m -> n.addAndGet(new String(m.getBody(), StandardCharsets.UTF_8).startsWith(what) ? 1 : 0));
+        return n.get();
+    }
+
+    private static void each(DefaultMQPullConsumer c, String topic, java.util.function.Consumer<MessageExt> see) throws Exception {
         for (int q = 0; q < 4; q++) {
             MessageQueue mq = new MessageQueue(topic, broker, q);
             for (long at = c.minOffset(mq), max = c.maxOffset(mq); at < max; ) {
                 try {
                     PullResult r = c.pull(mq, "*", at, 32, 10_000);
                     if (r.getPullStatus() == PullStatus.FOUND) {
-                        n += r.getMsgFoundList().stream().filter(m -> new String(m.getBody(), StandardCharsets.UTF_8).contains(" " + round)).count();
+                        r.getMsgFoundList().forEach(see);
                     }
                     at = Math.max(at + 1, r.getNextBeginOffset());
                 } catch (Exception e) {
@@ -437,7 +546,6 @@ public final class Disk {
                 }
             }
         }
-        return n;
     }
 
     private static DefaultMQPushConsumer consumer(String group) {
