@@ -29,7 +29,7 @@ teardown() {
 	tar --zstd -xf "$src/tests/golden/wire/exchanges.tar.zst" -C wire
 	timeout 300 python3 "$src/tests/lib/replay.py" "$NAMESRV_ADDR" "127.0.0.1:$broker_port" wire/* >said || :
 	grep -A3 '^not ok' said && false
-	[ "$(grep -c '^ok' said)" -ge 315 ]
-	[ "$(grep -c '^skip' said)" -le 48 ]
+	[ "$(grep -c '^ok' said)" -ge 327 ]
+	[ "$(grep -c '^skip' said)" -le 36 ]
 	kill -0 "${pids[1]}" "${pids[2]}"
 }

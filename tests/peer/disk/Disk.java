@@ -26,6 +26,7 @@ import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
 import org.apache.rocketmq.client.consumer.listener.ConsumeOrderlyStatus;
 import org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently;
 import org.apache.rocketmq.client.consumer.listener.MessageListenerOrderly;
+import org.apache.rocketmq.client.exception.MQBrokerException;
 import org.apache.rocketmq.client.exception.MQClientException;
 import org.apache.rocketmq.client.producer.DefaultMQProducer;
 import org.apache.rocketmq.client.producer.LocalTransactionState;
@@ -278,6 +279,10 @@ public final class Disk {
                     found.add("O\t" + group + "\t" + mq.getTopic() + "\t" + mq.getQueueId() + "\t" + o.getConsumerOffset()));
             } catch (MQClientException e) {
                 continue; // has consumed nothing
+            } catch (MQBrokerException e) {
+                if (e.getResponseCode() != 3) { // a broker of 4.x does not know what this asks first
+                    throw e;
+                }
             }
         }
         java.util.Collections.sort(found);
