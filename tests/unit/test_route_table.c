@@ -150,6 +150,21 @@ static void unchanged_versions_change_nothing_and_new_topics_come_in(void **stat
 	assert_route("A", "x=4 0:x:1");
 }
 
+/* A broker that began in the year 2050 and whose clock was then put right. */
+static void a_version_of_an_earlier_time_counts_too(void **state)
+{
+	struct reg g;
+
+	reg_init(&g, "x", 0, "x:1", "A B");
+	g.body.topics.version.timestamp = 2524608000000;
+	assert_int_equal(reg_send(&g, 0), 0);
+	reg_init(&g, "x", 0, "x:1", "A B");
+	g.topic[0].perm = 4;
+	g.body.topics.version.timestamp = 1796057368586;
+	assert_int_equal(reg_send(&g, 0), 0);
+	assert_route("A", "x=4 0:x:1");
+}
+
 static void topics_that_are_left_out_stay_unless_all_were_sent(void **state)
 {
 	struct reg g;
@@ -587,6 +602,7 @@ int main(void)
 		TEST(a_slave_is_listed_and_told_its_master),
 		TEST(a_few_topics_before_the_whole_are_refused),
 		TEST(unchanged_versions_change_nothing_and_new_topics_come_in),
+		TEST(a_version_of_an_earlier_time_counts_too),
 		TEST(topics_that_are_left_out_stay_unless_all_were_sent),
 		TEST(the_same_registration_need_not_be_read),
 		TEST(a_slave_that_becomes_master_is_known_once),

@@ -451,7 +451,7 @@ public final class Disk {
             send(p, "compressed", new Message("DiskZip", "Z", "z-" + round + i, text(("compress me " + round + i + " ").repeat(600 + i))));
         }
         for (int i = 0; i < 5; i++) {
-            send(p, "big", new Message("DiskBig", null, "big-" + round + i, noise(random, 20_000 + 8000 * i)));
+            send(p, "big", new Message("DiskBig", null, "big-" + round + i, noise(random, n < 500 ? 1000 : 20_000 + 8000 * i)));
         }
         int soon = part / 4;
         for (int i = 0; i < part / 2; i++) {
