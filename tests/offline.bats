@@ -42,7 +42,7 @@ sums() { # every file of a store and what is in it, times too
 	(cd "$dir/$1" && find . -printf '%p %s %T@\n' | sort && find . -type f -print0 | sort -z | xargs -0 sha256sum)
 }
 
-all=(clean crashed torn trimmed features features-nocrc ipv6)
+all=(clean crashed torn trimmed features features-nocrc ipv6 v4.9.7 v5.3.2)
 
 @test "the files are the sum of what du says, whatever the rows" {
 	for name in "${all[@]}"; do
@@ -187,7 +187,7 @@ saved() { # saved NAME FILE: where repair has put it
 }
 
 @test "check: what the Java broker left is whole, after a kill too" {
-	for name in clean crashed trimmed features features-nocrc ipv6; do
+	for name in clean crashed trimmed features features-nocrc ipv6 v4.9.7 v5.3.2; do
 		golden "$name"
 		whole "$name"
 	done

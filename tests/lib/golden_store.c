@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-const char *const golden_stores[] = { "clean", "crashed", "torn", "trimmed", "features", "features-nocrc", "ipv6", NULL };
+const char *const golden_stores[] = { "clean", "crashed", "torn", "trimmed", "features", "features-nocrc", "ipv6", "v4.9.7", "v5.3.2", NULL };
 
 enum { STORE_MAX = 256 * 1024 * 1024 };
 

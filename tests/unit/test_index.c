@@ -202,7 +202,7 @@ static void check_manifest_queries(struct index *ix, const char *name, int *chec
 
 static void queries_of_the_peers_files_give_what_the_peer_gave(void **state)
 {
-	const char *const names[] = { "clean", "trimmed", "features", "features-nocrc", "ipv6" };
+	const char *const names[] = { "clean", "trimmed", "features", "features-nocrc", "ipv6", "v4.9.7", "v5.3.2" };
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		char *dir = mem_printf("%s/%s", (char *)*state, names[i]);
 		sys.mkdir(dir, 0755);
@@ -243,7 +243,7 @@ static void put_message(void *arg, const struct mq_message *m, const char *recor
 
 static void the_same_puts_make_the_same_bytes(void **state)
 {
-	const char *const names[] = { "clean", "features", "features-nocrc", "ipv6" };
+	const char *const names[] = { "clean", "features", "features-nocrc", "ipv6", "v5.3.2" };
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		char *dir = mem_printf("%s/%s", (char *)*state, names[i]);
 		sys.mkdir(dir, 0755);

@@ -185,7 +185,7 @@ static void check_keys(struct mqstore *s, json_t *manifest, bool read_only)
 			same_i64(off[k], json_integer_value(json_array_get(want, (size_t)k)), "message by key", row);
 		/* Where nothing may be mended the index still speaks of the torn record, 8 ms later. */
 		bool torn = strcmp(golden, "torn") == 0 && read_only && last_ms == i64(row, "indexLastUpdateTimestamp") + 8;
-		if (!torn)
+		if (!torn && json_object_get(row, "indexLastUpdateTimestamp")) /* not asked for of other versions */
 			same_i64(last_ms, i64(row, "indexLastUpdateTimestamp"), "newest time of the index", row);
 	}
 }

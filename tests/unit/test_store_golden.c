@@ -291,6 +291,8 @@ static void a_store_with_old_segments_deleted(void **state) { check_store(HERE, 
 static void a_store_with_optional_formats(void **state) { check_store(HERE, "features"); }
 static void a_store_with_junk_in_properties(void **state) { check_store(HERE, "features-nocrc"); }
 static void a_store_with_ipv6_hosts(void **state) { check_store(HERE, "ipv6"); }
+static void a_store_of_the_broker_4_9(void **state) { check_store(HERE, "v4.9.7"); }
+static void a_store_of_the_broker_5_3(void **state) { check_store(HERE, "v5.3.2"); }
 static void a_store_whose_last_record_is_torn(void **state) { check_store(HERE, "torn"); }
 
 static void a_store_whose_broker_was_killed(void **state)
@@ -389,6 +391,8 @@ int main(void)
 		TEST(a_store_with_optional_formats),
 		TEST(a_store_with_junk_in_properties),
 		TEST(a_store_with_ipv6_hosts),
+		TEST(a_store_of_the_broker_4_9),
+		TEST(a_store_of_the_broker_5_3),
 		TEST(a_store_whose_broker_was_killed),
 		TEST(a_store_whose_last_record_is_torn),
 		TEST(queues_are_made_again_when_all_their_files_are_lost),
