@@ -390,8 +390,6 @@ void body_assignment_encode(const struct body_assignment *a, struct buf *out)
 		json_open(&o, '[');
 		for (size_t i = 0; i < a->n; i++) {
 			json_open(&o, '{');
-			json_key(&o, "attachments");
-			json_put_raw(&o, MQ_STR("{}"));
 			json_key(&o, "messageQueue");
 			body_queue_put(&o, &a->queue[i]);
 			json_member_cstr(&o, "mode", mode_names[a->pop]);

@@ -204,7 +204,7 @@ static void modes_in_and_out(void **state)
 
 static void assignments_in_and_out(void **state)
 {
-	const char *text = "{\"messageQueueAssignments\":[{\"attachments\":{},\"messageQueue\":{\"brokerName\":\"b\",\"queueId\":-1,"
+	const char *text = "{\"messageQueueAssignments\":[{\"messageQueue\":{\"brokerName\":\"b\",\"queueId\":-1,"
 			   "\"topic\":\"T\"},\"mode\":\"POP\"}]}";
 	struct body_assignment a;
 	struct buf out = { 0 };
