@@ -5,11 +5,12 @@
 
 #define RETRY_PREFIX "%RETRY%"
 
-enum { FIELDS_MIN = 6, FIELDS_MAX = 8 };
+enum { FIELDS_MIN = 6, FIELDS_MAX = 9 };
 
 int receipt_parse(struct mq_str text, struct receipt *r, struct mq_error *e)
 {
 	struct mq_str rest = text, f[FIELDS_MAX];
+	int64_t log_off;
 	int32_t retry = 0;
 	size_t n = 0;
 	char show[160];
@@ -21,7 +22,7 @@ int receipt_parse(struct mq_str text, struct receipt *r, struct mq_error *e)
 	ok = n >= FIELDS_MIN && !rest.n && str_i64(f[0], &r->start) == 0 && str_i64(f[1], &r->pop_ms) == 0 &&
 	     str_i64(f[2], &r->invisible_ms) == 0 && str_i32(f[3], &r->revive_queue) == 0 && str_i32(f[4], &retry) == 0 &&
 	     retry >= RECEIPT_NORMAL && retry <= RECEIPT_RETRY_V2 && (n < 7 || str_i32(f[6], &r->queue_id) == 0) &&
-	     (n < 8 || str_i64(f[7], &r->off) == 0);
+	     (n < 8 || str_i64(f[7], &r->off) == 0) && (n < 9 || str_i64(f[8], &log_off) == 0);
 	if (!ok)
 		return err_set(e, MQ_EINVAL, "handle '%s': not 'start popTime invisibleTime reviveQueue retry broker queue offset'",
 			       str_show(text, show, sizeof show));

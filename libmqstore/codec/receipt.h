@@ -1,8 +1,8 @@
 /* receipt.h: the handle of a popped message, and the topics that popped messages come back by.
  *
  * A handle (property POP_CK, extraInfo of ACK and CHANGE_INVISIBLETIME) is text, separated by blanks:
- *	start popTime invisibleTime reviveQueue retry broker [queueId [offset]]
- * start is the first offset of the pop in its queue, retry a number of enum receipt_retry.
+ *	start popTime invisibleTime reviveQueue retry broker [queueId [offset [logOffset]]]
+ * start is the first offset of the pop in its queue, retry a number of enum receipt_retry; the last is added by a proxy, for itself.
  * Source: reference/remoting.md 6.10. */
 #ifndef CODEC_RECEIPT_H
 #define CODEC_RECEIPT_H

@@ -38,6 +38,8 @@ static void a_handle_may_lack_its_end(void **state)
 	assert_int_equal(receipt_parse(MQ_STR("1 2 3 4 0 b"), &r, NULL), 0);
 	assert_int_equal(r.queue_id, -1);
 	assert_int_equal(r.off, -1);
+	assert_int_equal(receipt_parse(MQ_STR("1 2 3 4 0 b 7 8 678"), &r, NULL), 0); /* from a proxy */
+	assert_int_equal(r.off, 8);
 	assert_int_equal(receipt_parse(MQ_STR("1 2 3 4 0 b 7"), &r, NULL), 0);
 	assert_int_equal(r.queue_id, 7);
 }
@@ -45,7 +47,7 @@ static void a_handle_may_lack_its_end(void **state)
 static void what_is_no_handle(void **state)
 {
 	static const char *const bad[] = { "", " ", "1 2 3 4 0", "1 2 3 4 3 b", "1 2 3 4 -1 b", "x 2 3 4 0 b", "1 2 3 4 0 b q", "1 2 3 4 0 b 0 o",
-					   "1 2 3 4 0 b 0 0 0", "99999999999999999999 2 3 4 0 b", "1  2 3 4 0 b" };
+					   "1 2 3 4 0 b 0 0 x", "1 2 3 4 0 b 0 0 0 0", "99999999999999999999 2 3 4 0 b", "1  2 3 4 0 b" };
 	struct mq_error e;
 	struct receipt r;
 
