@@ -84,7 +84,9 @@ static void on_trouble(void *arg, const struct mq_error *e, bool fatal)
 	w->trouble = *e;
 }
 
-static struct mqclient_consume_ops ops = { on_message, on_assigned, on_ended, NULL, on_trouble };
+static struct mqclient_consume_ops ops = {
+	.message = on_message, .assigned = on_assigned, .ended = on_ended, .trouble = on_trouble,
+};
 
 static void open_client(struct world *w, const char *instance)
 {

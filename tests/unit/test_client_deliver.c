@@ -68,8 +68,10 @@ static int64_t from_the_second(void *arg, struct mq_str topic, const struct mqcl
 	return 1;
 }
 
-static const struct mqclient_consume_ops ops = { on_message, on_assigned, NULL, NULL, on_trouble };
-static const struct mqclient_consume_ops ops_from = { on_message, on_assigned, NULL, from_the_second, on_trouble };
+static const struct mqclient_consume_ops ops = { .message = on_message, .assigned = on_assigned, .trouble = on_trouble };
+static const struct mqclient_consume_ops ops_from = {
+	.message = on_message, .assigned = on_assigned, .start_at = from_the_second, .trouble = on_trouble,
+};
 
 static int start(void **state)
 {
