@@ -16,7 +16,7 @@ public final class Alive {
      */
     public static void main(String[] args) throws Exception {
         Ctx c = new Ctx(new Admin(args[0]));
-        DefaultMQProducer p = c.configure(new DefaultMQProducer(args[2], true)); // with traces
+        DefaultMQProducer p = c.configure(new DefaultMQProducer(args[2], null, true, null)); // with traces
         p.setClientIP("127.0.0.1");
         p.setInstanceName("alive-producer");
         c.start(p);
