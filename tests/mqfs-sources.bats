@@ -95,10 +95,10 @@ state() { # state DIR
 		mount_mqfs -n "store:$PWD/$name" -o system,list=100000
 		for t in $(mq-admin -n "store:$PWD/$name" topicList); do
 			mq-recv -n "store:$PWD/$name" -e -J "$t"
-		done | jq -r '.topic + " " + (.body64 // (.body // "" | @base64))' | sort >want
+		done | jq -r '.body64 // (.body // "" | @base64)' | sort >want
 		python3 -c 'import base64, glob, os, sys
 for t in os.listdir(sys.argv[1]):
-    for f in glob.glob(sys.argv[1] + "/" + t + "/queues/*/messages/*"): print(t, base64.b64encode(open(f, "rb").read()).decode())' \
+    for f in glob.glob(sys.argv[1] + "/" + t + "/queues/*/messages/*"): print(base64.b64encode(open(f, "rb").read()).decode())' \
 			"$M/topics" | sort >got
 		cmp want got
 		[ -n "$(ls "$M/topics")" ]
