@@ -78,11 +78,10 @@ static void entry(void)
 
 void task_park(void)
 {
-	struct task *t = running;
-
-	before_switch(&t->fake, t->back_bottom, t->back_size);
-	swapcontext(&t->self, &t->back);
-	after_switch(t->fake, &t->back_bottom, &t->back_size);
+	before_switch(&running->fake, running->back_bottom, running->back_size);
+	swapcontext(&running->self, &running->back);
+	/* Whoever woke us has set `running` to us again. */
+	after_switch(running->fake, &running->back_bottom, &running->back_size);
 }
 
 static struct task *new_task(void)
@@ -131,6 +130,16 @@ void task_wake(struct task *t)
 	nkept++;
 }
 
+/* By itself: getcontext() may return twice, and what its caller holds would have to live through that. */
+__attribute__((noinline)) static void prepare(struct task *t)
+{
+	getcontext(&t->self);
+	t->self.uc_stack.ss_sp = t->stack + GUARD_BYTES;
+	t->self.uc_stack.ss_size = STACK_BYTES;
+	t->self.uc_link = NULL;
+	makecontext(&t->self, entry, 0);
+}
+
 void task_start(void (*fn)(void *arg), void *arg, int64_t deadline_ms)
 {
 	struct task *t = new_task();
@@ -140,11 +149,7 @@ void task_start(void (*fn)(void *arg), void *arg, int64_t deadline_ms)
 	t->deadline_ms = deadline_ms;
 	t->ended = false;
 	t->fake = NULL;
-	getcontext(&t->self);
-	t->self.uc_stack.ss_sp = t->stack + GUARD_BYTES;
-	t->self.uc_stack.ss_size = STACK_BYTES;
-	t->self.uc_link = NULL;
-	makecontext(&t->self, entry, 0);
+	prepare(t);
 	task_wake(t);
 }
 
