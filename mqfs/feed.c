@@ -1,7 +1,7 @@
 /* feed.c: see feed.h.
  *
  * The bytes lie in one buffer: [start, at) was read and is kept, [at, n) waits.  The source is paused above HIGH and goes on
- * below LOW. */
+ * below LOW.  What came in one turn of the loop is given out at its end: many messages to one read. */
 #include "feed.h"
 #include "fail.h"
 #include "node.h"
@@ -16,7 +16,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { HIGH = 4 * 1024 * 1024, LOW = 1024 * 1024, KEEP = 1024 * 1024, PROBE_MS = 500 };
+enum { HIGH = 4 * 1024 * 1024, LOW = 2 * 1024 * 1024, KEEP = 256 * 1024, DROP = 4 * 1024 * 1024, PROBE_MS = 500 };
 
 struct feed {
 	TAILQ_ENTRY(feed) entry;
@@ -34,6 +34,7 @@ struct feed {
 	char topic[256];
 	struct queue_name queue;        /* broker[0] = 0: all */
 	bool probing;
+	bool fresh;                     /* something came in this turn */
 };
 static TAILQ_HEAD(, feed) feeds = TAILQ_HEAD_INITIALIZER(feeds);
 
@@ -106,7 +107,7 @@ static void pause_source(struct feed *f, bool on)
 /* What was read long ago makes room. */
 static void forget_old(struct feed *f)
 {
-	if (f->at > 2 * KEEP) {
+	if (f->at > DROP) {
 		size_t old = f->at - KEEP;
 		bytes_drop(&f->buf, old);
 		f->at -= old;
@@ -140,15 +141,24 @@ static void serve(struct feed *f)
 
 void feed_push(struct feed *f, struct mq_str body)
 {
-	struct timespec t;
-
 	bytes_add(&f->buf, body.p, body.n);
 	if (!body.n || body.p[body.n - 1] != '\n')
 		bytes_byte(&f->buf, '\n');
 	f->trouble = 0;
 	if (f->buf.n - f->at > HIGH)
 		pause_source(f, true);
-	if (f->held.poll || !TAILQ_EMPTY(&f->held.reads) || f->buf.n - f->at <= body.n + 1) {
+	f->fresh = true;
+}
+
+void feed_turn(void)
+{
+	struct feed *f;
+	struct timespec t;
+
+	TAILQ_FOREACH(f, &feeds, entry) {
+		if (!f->fresh)
+			continue;
+		f->fresh = false;
 		clock_gettime(CLOCK_REALTIME, &t);
 		f->last_ms = (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 		serve(f);

@@ -30,6 +30,8 @@ void feed_poll(struct feed *f, fuse_req_t req, struct fuse_pollhandle *ph);
 int64_t feed_size(struct feed *f, bool at_end);
 int64_t feed_node_size(const struct node *n, int64_t *ms);
 
+/* Before the loop sleeps: who waits gets what came. */
+void feed_turn(void);
 /* Every so often: readers that wait are ended when the brokers are away. */
 void feed_tick(void);
 /* At the end: every reader is told. */

@@ -30,6 +30,7 @@
 enum { TICK_MS = 100, LEAVE_MS = 2000 };
 
 static uv_timer_t tick;
+static uv_prepare_t before_sleep;
 static bool stopping;
 static int parent = -1;                 /* of --background: told when mounted */
 
@@ -38,6 +39,8 @@ static void on_tick(uv_timer_t *t)
 	feed_tick();
 	share_tick();
 }
+
+static void on_prepare(uv_prepare_t *h) { feed_turn(); }
 
 static void stop(void *arg)
 {
@@ -103,12 +106,15 @@ static void open_all(uv_loop_t *loop)
 	}
 	uv_timer_init(loop, &tick);
 	uv_timer_start(&tick, on_tick, TICK_MS, TICK_MS);
+	uv_prepare_init(loop, &before_sleep);
+	uv_prepare_start(&before_sleep, on_prepare);
 }
 
 static void close_all(uv_loop_t *loop)
 {
 	serve_stopping();
 	uv_timer_stop(&tick);
+	uv_prepare_stop(&before_sleep);
 	feed_close_all();
 	share_close_all();
 	ops_end_all();
