@@ -17,7 +17,7 @@
 #include <sys/queue.h>
 
 /* A write of less than SMALL bytes of lines waits for its answers: a shell's echo looks at what write says, not at close. */
-enum { SMALL = 4096, FLIGHT_BYTES = 8 * 1024 * 1024, FLIGHT_MESSAGES = 4096, WAITERS = 16, RESULTS = 64, JSON_LINE_MAX = 8 * 1024 * 1024 };
+enum { SMALL = 4096, FLIGHT_BYTES = 8 * 1024 * 1024, FLIGHT_MESSAGES = 256, WAITERS = 16, RESULTS = 64, JSON_LINE_MAX = 8 * 1024 * 1024 };
 
 struct post {
 	LIST_ENTRY(post) entry;
@@ -28,6 +28,7 @@ struct post {
 	struct compose compose;
 	struct bytes buf;               /* what is not a message yet */
 	struct bytes props;
+	bool more;                      /* lines that are whole wait in buf for room */
 	bool too_big;                   /* the message at hand is dropped up to its end */
 	int rc;                         /* first failure that nobody was told of */
 	size_t open, open_bytes;        /* sends under way */
@@ -137,11 +138,15 @@ struct sending {
 	size_t bytes;
 };
 
+static void pump(struct post *p, bool all);
+
 static bool room(const struct post *p) { return p->open_bytes < FLIGHT_BYTES && p->open < FLIGHT_MESSAGES; }
 
 static void go_on(struct post *p)
 {
-	if (p->writer && (p->writer_small ? !p->open : room(p))) {
+	if (p->more)
+		pump(p, false);
+	if (p->writer && !p->more && (p->writer_small ? !p->open : room(p))) {
 		fuse_req_t req = p->writer;
 		p->writer = NULL;
 		if (p->writer_small && p->rc)
@@ -229,56 +234,64 @@ static void post_record(struct post *p, struct mq_str record)
 	send_message(p, &c);
 }
 
-/* What has gathered becomes a message. */
-static void post_rest(struct post *p)
-{
-	if (p->too_big)
-		p->too_big = false;
-	else if (p->buf.n)
-		post_record(p, bytes_view(&p->buf));
-	p->buf.n = 0;
-	p->props.n = 0;
-}
-
-static void too_big(struct post *p, size_t max)
+static void tell_too_big(struct post *p, size_t max)
 {
 	char text[400];
 
-	if (p->too_big)
-		return;
-	p->too_big = true;
-	p->buf.n = 0;
 	snprintf(text, sizeof(text), "topic '%s': a message of more than %zu bytes is not sent", p->topic, max);
 	failed(p, fail(-EMSGSIZE, "%s", text), text);
 }
 
 static void gather(struct post *p, const char *buf, size_t size)
 {
-	size_t max = p->mode == POST_JSON ? JSON_LINE_MAX : MQ_BODY_MAX;
-
 	if (p->too_big)
 		return;
-	if (p->buf.n + size > max)
-		too_big(p, max);
-	else
+	if (p->buf.n + size <= MQ_BODY_MAX) {
 		bytes_add(&p->buf, buf, size);
+		return;
+	}
+	p->too_big = true;
+	p->buf.n = 0;
+	tell_too_big(p, MQ_BODY_MAX);
 }
 
-static void gather_lines(struct post *p, const char *buf, size_t size)
+/* Lines that are whole become messages, as long as there is room (or all of them). */
+static void pump(struct post *p, bool all)
 {
-	while (size) {
-		const char *nl = memchr(buf, '\n', size);
-		size_t n = nl ? (size_t)(nl - buf) : size;
-		if (nl && !p->buf.n && !p->too_big && n <= MQ_BODY_MAX)
-			post_record(p, (struct mq_str){ buf, n }); /* whole: no need to copy */
+	size_t at = 0, max = p->mode == POST_JSON ? JSON_LINE_MAX : MQ_BODY_MAX;
+	const char *nl = NULL;
+
+	while (p->buf.n > at && (nl = memchr(p->buf.p + at, '\n', p->buf.n - at)) && (all || room(p))) {
+		struct mq_str line = { p->buf.p + at, (size_t)(nl - p->buf.p) - at };
+		at += line.n + 1;
+		if (p->too_big)
+			p->too_big = false;
+		else if (line.n > max)
+			tell_too_big(p, max);
 		else
-			gather(p, buf, n);
-		if (!nl)
-			return;
-		post_rest(p);
-		buf += n + 1;
-		size -= n + 1;
+			post_record(p, line);
 	}
+	p->more = nl && p->buf.n > at;
+	bytes_drop(&p->buf, at);
+	if (!p->more && (p->too_big || p->buf.n > max)) {
+		if (!p->too_big)
+			tell_too_big(p, max);
+		p->too_big = true;
+		p->buf.n = 0;
+	}
+}
+
+/* What has gathered becomes a message. */
+static void post_rest(struct post *p)
+{
+	if (p->mode != POST_SEND)
+		pump(p, true);
+	if (p->too_big)
+		p->too_big = false;
+	else if (p->buf.n)
+		post_record(p, bytes_view(&p->buf));
+	p->buf.n = 0;
+	p->props.n = 0;
 }
 
 /* ---- From the kernel --------------------------------------------------------------------------------------------- */
@@ -305,17 +318,19 @@ void post_write(struct post *p, fuse_req_t req, const char *buf, size_t size)
 		fuse_reply_err(req, -rc);
 		return;
 	}
-	if (p->mode == POST_SEND)
+	if (p->mode == POST_SEND) {
 		gather(p, buf, size);
-	else
-		gather_lines(p, buf, size);
+	} else {
+		bytes_add(&p->buf, buf, size);
+		pump(p, false);
+	}
 	if (p->mode == POST_SEND && p->too_big) {
 		fuse_reply_err(req, EMSGSIZE);
 	} else if (small && !p->open && p->rc) {
 		rc = p->rc;
 		p->rc = 0;
 		fuse_reply_err(req, -rc);
-	} else if (p->writer || (small ? !p->open : room(p))) {
+	} else if (p->writer || (!p->more && (small ? !p->open : room(p)))) {
 		fuse_reply_write(req, size);
 	} else {
 		p->writer = req;

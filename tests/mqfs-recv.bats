@@ -22,7 +22,7 @@ stands_at() { # stands_at N: what the group has committed
 }
 
 @test "a consumer in three lines of shell" {
-	seq 10 >"$T/lines"
+	for i in $(seq 10); do echo $i >"$T/send"; done
 	echo 0 >"$M/groups/G/offsets/T/b:0"
 	while read -r m; do
 		echo "got $m"; [ "$m" != 10 ] || break
@@ -32,7 +32,7 @@ stands_at() { # stands_at N: what the group has committed
 }
 
 @test "head -n 3 moves the group by three, and the next reader goes on there" {
-	seq 10 >"$T/lines"
+	for i in $(seq 10); do echo $i >"$T/send"; done
 	echo 0 >"$M/groups/G/offsets/T/b:0"
 	run -0 within 20 head -n 3 "$R"
 	assert_output "$(seq 3)"
@@ -69,7 +69,7 @@ assert os.read(fd, 1000) == b"ond\n"' "$R"
 }
 
 @test "kill -9 hands the last one back" {
-	seq 5 >"$T/lines"
+	for i in $(seq 5); do echo $i >"$T/send"; done
 	echo 0 >"$M/groups/G/offsets/T/b:0"
 	python3 -c 'import os, signal, sys
 fd = os.open(sys.argv[1], os.O_RDONLY)
@@ -89,7 +89,7 @@ head_is() { # the next that mq-recv gets
 }
 
 @test "who ends with another status than 0 hands back" {
-	seq 3 >"$T/lines"
+	for i in 1 2 3; do echo $i >"$T/send"; done
 	echo 0 >"$M/groups/G/offsets/T/b:0"
 	within 20 python3 -c 'import os, sys
 fd = os.open(sys.argv[1], os.O_RDONLY); os.read(fd, 1000); os._exit(3)' "$R" || :

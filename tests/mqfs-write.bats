@@ -80,22 +80,29 @@ os.write(fd, b"one"); os.fsync(fd); os.write(fd, b"t"); os.write(fd, b"wo"); os.
 	assert_equal "$(cat "$Q/messages/1")" two
 }
 
+# A Java broker may store what is under way together in another order.
+in_order() {
+	if [ -n "${MQFS_CLUSTER:-}" ]; then sort; else cat; fi
+}
+
 @test "each line is a message, and the last one needs no newline" {
 	seq 5000 >"$T/lines"
 	printf 'a\n\nb' >"$T/lines"
 	assert_equal "$(cat "$Q/max")" 5002
 	mq-recv -e T >out
-	(seq 5000; printf 'a\nb\n') | cmp - out
+	(seq 5000; printf 'a\nb\n') | in_order | cmp - <(in_order <out)
 }
 
 @test "JSON lines carry keys, tags and properties" {
 	echo '{"body":"hello","keys":"k9","tags":"t9","properties":{"p":"v"}}' >"$T/json"
+	until_true test -e "$Q/messages/0"
 	run -0 cat "$Q/messages/0"
 	assert_output hello
 	run -0 getfattr --absolute-names --only-values -n user.mq.prop.p "$Q/messages/0"
 	assert_output v
 	mq-recv -e -J T >copy
 	cat copy >"$T/json"
+	until_true test -e "$Q/messages/1"
 	run -0 getfattr --absolute-names --only-values -n user.mq.keys "$Q/messages/1"
 	assert_output k9
 	run -1 bash -c 'echo "{\"body\"" >"$1"' - "$T/json"
@@ -184,7 +191,7 @@ os.write(fd, text.encode()); os.fsync(fd); os.fchmod(fd, 0o644); os.close(fd); o
 }
 
 @test "an offset is read and set" {
-	seq 10 >"$T/lines"
+	for i in $(seq 10); do echo $i >"$T/send"; done
 	mq-recv -g G -o begin -c 4 T >/dev/null
 	O=$M/groups/G/offsets/T/b:0
 	assert_equal "$(cat "$O")" 4

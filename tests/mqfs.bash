@@ -49,3 +49,18 @@ bodies() { # bodies TOPIC: all of them, sorted, through the mount
 total() { # total TOPIC: messages
 	awk -F'\t' '{ n += $3 - $2 } END { print n + 0 }' "$M/topics/$1/stats"
 }
+
+# ---- Against a cluster that is there: MQFS_CLUSTER=NAMESRV:PORT MQFS_CLUSTER_DIR=DIR (of tests/peer/java/run-reference) ------
+
+if [ -n "${MQFS_CLUSTER:-}" ]; then
+	start_cluster() {
+		local t
+		export NAMESRV_ADDR=$MQFS_CLUSTER
+		broker_pid=$(cat "$MQFS_CLUSTER_DIR/broker.pid")
+		ns_pid=$(cat "$MQFS_CLUSTER_DIR/namesrv.pid")
+		broker_port=$(mq-admin clusterList | awk -F'[\t:]' 'NR == 1 { print $5 }')
+		for t in T T2 new; do mq-admin deleteTopic -c DefaultCluster -t $t >/dev/null; done
+		for t in G G9; do mq-admin deleteSubGroup -c DefaultCluster -g $t -r true >/dev/null; done
+	}
+	stop_broker() { skip "this broker is not ours to stop"; }
+fi
