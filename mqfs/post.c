@@ -17,7 +17,7 @@
 #include <sys/queue.h>
 
 /* A write of less than SMALL bytes of lines waits for its answers: a shell's echo looks at what write says, not at close. */
-enum { SMALL = 4096, FLIGHT_BYTES = 8 * 1024 * 1024, FLIGHT_MESSAGES = 256, WAITERS = 16, RESULTS = 64, JSON_LINE_MAX = 8 * 1024 * 1024 };
+enum { SMALL = 4096, BATCH = 128, BATCH_BYTES = 64 * 1024, FLIGHT_BYTES = 8 * 1024 * 1024, FLIGHT_MESSAGES = 128, WAITERS = 16, RESULTS = 64, JSON_LINE_MAX = 8 * 1024 * 1024 };
 
 struct post {
 	LIST_ENTRY(post) entry;
@@ -133,18 +133,25 @@ static void failed(struct post *p, int rc, const char *text)
 
 /* ---- Sending ----------------------------------------------------------------------------------------------------- */
 
+/* A send under way; of a batch of lines the bytes are kept: if only the whole is too big each is tried by itself. */
 struct sending {
 	struct post *p;
-	size_t bytes;
+	size_t bytes, n;
+	struct bytes lines;             /* each with its newline */
 };
 
 static void pump(struct post *p, bool all);
 
-static bool room(const struct post *p) { return p->open_bytes < FLIGHT_BYTES && p->open < FLIGHT_MESSAGES; }
+/* Lines keep their order: one batch at a time. */
+static bool room(const struct post *p)
+{
+	return p->mode == POST_LINES ? !p->open : p->open_bytes < FLIGHT_BYTES && p->open < FLIGHT_MESSAGES;
+}
 
 static void go_on(struct post *p)
 {
-	if (p->more)
+	/* Many at once: one by one each would travel alone. */
+	if (p->more && p->open <= (p->mode == POST_LINES ? 0 : FLIGHT_MESSAGES / 2))
 		pump(p, false);
 	if (p->writer && !p->more && (p->writer_small ? !p->open : room(p))) {
 		fuse_req_t req = p->writer;
@@ -163,46 +170,82 @@ static void go_on(struct post *p)
 	maybe_free(p);
 }
 
+static void post_record(struct post *p, struct mq_str record);
+
+static void each_by_itself(struct post *p, struct mq_str lines)
+{
+	while (lines.n) {
+		size_t n = (size_t)((const char *)memchr(lines.p, '\n', lines.n) - lines.p);
+		post_record(p, (struct mq_str){ lines.p, n });
+		lines.p += n + 1;
+		lines.n -= n + 1;
+	}
+}
+
+static void stored(struct post *p, const struct mqclient_sent *s, size_t n)
+{
+	struct post_result *r = result_of(p);
+
+	/* Of a batch the first one's id is told, and offsets follow each other. */
+	if (n == 1)
+		snprintf(r->id, sizeof(r->id), MQ_STR_FMT, MQ_STR_ARG(s->uniq_key));
+	snprintf(r->queue, sizeof(r->queue), "%s:%d", s->queue.broker ? s->queue.broker : "", s->queue.id);
+	snprintf(r->offset, sizeof(r->offset), "%lld", (long long)(s->queue_off + (int64_t)n - 1));
+}
+
 static void on_sent(void *arg, const struct mqclient_sent *s)
 {
 	struct sending *one = arg;
 	struct post *p = one->p;
+	int rc = s->rc ? fail_errno(&s->err) : 0;
 
-	p->open--;
+	p->open -= one->n;
 	p->open_bytes -= one->bytes;
-	free(one);
-	if (s->rc == 0) {
-		struct post_result *r = result_of(p);
-		snprintf(r->id, sizeof(r->id), MQ_STR_FMT, MQ_STR_ARG(s->uniq_key));
-		snprintf(r->queue, sizeof(r->queue), "%s:%d", s->queue.broker ? s->queue.broker : "", s->queue.id);
-		snprintf(r->offset, sizeof(r->offset), "%lld", (long long)s->queue_off);
+	if (rc == 0) {
+		stored(p, s, one->n);
+	} else if (rc == -EMSGSIZE && one->n > 1) {
+		each_by_itself(p, bytes_view(&one->lines));
 	} else {
+		fail_error(p->topic, &s->err);
 		/* The topic was there when the file was opened: those who served it are away. */
-		int rc = fail_error(p->topic, &s->err);
 		failed(p, s->rc == MQ_ENOROUTE ? -EHOSTDOWN : rc, s->err.text);
 	}
+	bytes_free(&one->lines);
+	free(one);
 	go_on(p);
+}
+
+static void send_messages(struct post *p, const struct mq_message *m, size_t n, const struct mqclient_send_opt *opt, struct mq_str lines)
+{
+	struct sending *one = calloc(1, sizeof(*one));
+	struct mq_error err;
+
+	if (!one)
+		cli_die(CLI_SYSTEM, "out of memory");
+	one->p = p;
+	one->n = n;
+	for (size_t i = 0; i < n; i++)
+		one->bytes += m[i].body.n + m[i].props.n;
+	if (n > 1)
+		bytes_add(&one->lines, lines.p, lines.n);
+	p->open += n;
+	p->open_bytes += one->bytes;
+	if (mqclient_send(cluster_client(), m, n, opt, on_sent, one, &err) == 0)
+		return;
+	p->open -= n;
+	p->open_bytes -= one->bytes;
+	bytes_free(&one->lines);
+	free(one);
+	failed(p, fail_error(p->topic, &err), err.text);
 }
 
 static void send_message(struct post *p, const struct composed *c)
 {
 	struct mqclient_send_opt opt = { .retries = -1, .timeout_ms = (int32_t)options.timeout_ms, .sharding_key = c->sharding_key };
-	struct sending *one = malloc(sizeof(*one));
-	struct mq_error err;
 
-	if (!one)
-		cli_die(CLI_SYSTEM, "out of memory");
 	if (c->broker[0])
 		opt.queue = (struct mqclient_queue){ c->broker, c->m.queue_id };
-	*one = (struct sending){ p, c->m.body.n + c->m.props.n };
-	p->open++;
-	p->open_bytes += one->bytes;
-	if (mqclient_send(cluster_client(), &c->m, 1, &opt, on_sent, one, &err) == 0)
-		return;
-	p->open--;
-	p->open_bytes -= one->bytes;
-	free(one);
-	failed(p, fail_error(p->topic, &err), err.text);
+	send_messages(p, &c->m, 1, &opt, (struct mq_str){ NULL, 0 });
 }
 
 /* One message of these bytes. */
@@ -255,14 +298,39 @@ static void gather(struct post *p, const char *buf, size_t size)
 	tell_too_big(p, MQ_BODY_MAX);
 }
 
+/* One batch of lines from `from` on, up to the first one that is too long.  Returns how many bytes it took. */
+static size_t send_batch(struct post *p, size_t from)
+{
+	static struct mq_message m[BATCH];
+	struct mqclient_send_opt opt = { .retries = -1, .timeout_ms = (int32_t)options.timeout_ms };
+	size_t at = from, n = 0;
+	const char *nl;
+
+	while (n < BATCH && at - from < BATCH_BYTES && p->buf.n > at && (nl = memchr(p->buf.p + at, '\n', p->buf.n - at))) {
+		struct mq_str line = { p->buf.p + at, (size_t)(nl - p->buf.p) - at };
+		if (line.n > MQ_BODY_MAX || (n && at + line.n - from > BATCH_BYTES))
+			break;
+		at += line.n + 1;
+		if (line.n)
+			m[n++] = (struct mq_message){ .topic = p->compose.topic, .body = line, .queue_id = -1 };
+	}
+	if (n)
+		send_messages(p, m, n, &opt, (struct mq_str){ p->buf.p + from, at - from });
+	return at - from;
+}
+
 /* Lines that are whole become messages, as long as there is room (or all of them). */
 static void pump(struct post *p, bool all)
 {
-	size_t at = 0, max = p->mode == POST_JSON ? JSON_LINE_MAX : MQ_BODY_MAX;
+	size_t at = 0, n, max = p->mode == POST_JSON ? JSON_LINE_MAX : MQ_BODY_MAX;
 	const char *nl = NULL;
 
 	while (p->buf.n > at && (nl = memchr(p->buf.p + at, '\n', p->buf.n - at)) && (all || room(p))) {
 		struct mq_str line = { p->buf.p + at, (size_t)(nl - p->buf.p) - at };
+		if (p->mode == POST_LINES && !p->too_big && (n = send_batch(p, at)) > 0) {
+			at += n;
+			continue;
+		}
 		at += line.n + 1;
 		if (p->too_big)
 			p->too_big = false;
