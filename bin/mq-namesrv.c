@@ -1,5 +1,6 @@
 /* mq-namesrv.c: options, configuration, open, run, close. */
 #include "cli.h"
+#include "namesrv/controller_node.h"
 #include "namesrv/namesrv.h"
 #include "serve.h"
 #include <base/err.h>
@@ -46,47 +47,80 @@ static struct conf *load(void *arg, struct namesrv_conf *c, struct mq_error *e)
 	return NULL;
 }
 
+/* What runs: the name server, and if it is asked for a controller. */
+struct parts {
+	struct namesrv *ns;
+	struct controller_node *controller;
+	int running;
+};
+
 static void on_stopped(void *arg)
 {
-	serve_signals_close();
+	struct parts *p = arg;
+
+	if (--p->running == 0)
+		serve_signals_close();
+}
+
+static void stop(struct parts *p, int grace_ms)
+{
+	p->running = (p->ns != NULL) + (p->controller != NULL);
+	if (p->controller)
+		controller_node_stop(p->controller, grace_ms, on_stopped, p);
+	if (p->ns)
+		namesrv_stop(p->ns, grace_ms, on_stopped, p);
 }
 
 static void on_stop(void *arg)
 {
 	log_line(LOG_INFO, "namesrv", "stopping");
 	serve_stopping();
-	namesrv_stop(arg, GRACE_MS, on_stopped, NULL);
+	stop(arg, GRACE_MS);
 }
 
 static void on_reload(void *arg)
 {
-	namesrv_reload(arg);
+	namesrv_reload(((struct parts *)arg)->ns);
 }
 
 static void on_dump(void *arg)
 {
-	namesrv_dump(arg);
+	struct parts *p = arg;
+
+	namesrv_dump(p->ns);
+	if (p->controller)
+		controller_node_dump(p->controller);
+}
+
+static void on_changed(void *arg)
+{
+	namesrv_changed(((struct parts *)arg)->ns);
 }
 
 static int serve(struct source *s, struct conf *rows, struct namesrv_conf *c)
 {
 	static const struct serve_ops ops = { .stop = on_stop, .reload = on_reload, .dump = on_dump };
 	struct namesrv_opt opt = { .conf = c, .rows = rows, .load = load, .load_arg = s };
+	struct parts parts = { 0 };
+	struct controller_node_opt controller = { .conf = c, .rows = rows, .changed = on_changed, .arg = &parts };
 	struct mq_error e = { 0 };
-	struct namesrv *ns;
 	uv_loop_t loop;
 	int rc = uv_loop_init(&loop);
 
 	if (rc < 0)
 		cli_die(CLI_SYSTEM, "event loop: %s", mq_strerror(rc));
-	ns = namesrv_new(&loop, &opt, &e);
-	rc = ns ? namesrv_listen(ns, &e) : e.code;
+	parts.ns = namesrv_new(&loop, &opt, &e);
+	rc = parts.ns ? namesrv_listen(parts.ns, &e) : e.code;
+	if (rc == 0 && c->enableControllerInNamesrv) {
+		parts.controller = controller_node_start(&loop, &controller, &e);
+		rc = parts.controller ? 0 : e.code;
+	}
 	if (rc == 0) {
-		serve_signals(&loop, &ops, ns);
-		log_line(LOG_INFO, "namesrv", "serving version=%s port=%d", MQ_VERSION, namesrv_port(ns));
-		serve_ready(s->common.ready_fd, namesrv_port(ns));
-	} else if (ns) {
-		namesrv_stop(ns, 0, NULL, NULL);
+		serve_signals(&loop, &ops, &parts);
+		log_line(LOG_INFO, "namesrv", "serving version=%s port=%d", MQ_VERSION, namesrv_port(parts.ns));
+		serve_ready(s->common.ready_fd, namesrv_port(parts.ns));
+	} else if (parts.ns) {
+		namesrv_stop(parts.ns, 0, NULL, NULL);
 	}
 	uv_run(&loop, UV_RUN_DEFAULT);
 	uv_loop_close(&loop);

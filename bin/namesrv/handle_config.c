@@ -1,14 +1,9 @@
 /* handle_config.c: the configuration, asked for and changed over the wire. */
 #include "dispatch.h"
 #include "private.h"
-#include <base/err.h>
 #include <base/log.h>
 #include <base/javaprops.h>
-#include <base/mem.h>
 #include <base/str.h>
-#include <base/sys.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define LOG_MODULE "config"
 
@@ -22,22 +17,6 @@ static bool touches_locked(const struct namesrv *ns, struct mq_str text)
 		locked = namesrv_conf_locked(ns->rows, ns->conf, buf_view(&p.key));
 	javaprops_free(&p);
 	return locked;
-}
-
-/* The directory is made when it is first needed. */
-static int save(struct namesrv *ns, struct mq_error *e)
-{
-	char *dir = mem_strdup(ns->conf->configStorePath), *slash = strrchr(dir, '/');
-	int rc = 0;
-
-	if (slash && slash != dir) {
-		*slash = 0;
-		rc = sys_mkdir_all(dir);
-		if (rc < 0)
-			err_sys(e, rc, "make '%s'", dir);
-	}
-	free(dir);
-	return rc < 0 ? rc : conf_save(ns->rows, ns->conf->configStorePath, e);
 }
 
 void handle_config_update(const struct ns_request *q)
@@ -62,7 +41,7 @@ void handle_config_update(const struct ns_request *q)
 	log_info("configuration changed by request peer=%s keys=%d", conn_name(q->c), changed);
 	if (changed)
 		namesrv_conf_changed(ns);
-	if (changed && save(ns, &e) < 0) {
+	if (changed && namesrv_conf_save(ns->rows, ns->conf, &e) < 0) {
 		ns_answer(q, RESP_SYSTEM_ERROR, "changed, but only until the next start: %s", e.text);
 		return;
 	}

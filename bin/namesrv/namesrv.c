@@ -168,6 +168,11 @@ void namesrv_reload(struct namesrv *ns)
 	namesrv_conf_changed(ns);
 }
 
+void namesrv_changed(struct namesrv *ns)
+{
+	namesrv_conf_changed(ns);
+}
+
 void namesrv_dump(struct namesrv *ns)
 {
 	log_info("state topics=%zu brokers=%zu settings=%zu connections=%zu requests=%llu",

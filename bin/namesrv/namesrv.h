@@ -37,6 +37,8 @@ int namesrv_listen(struct namesrv *ns, struct mq_error *err);
 int namesrv_port(const struct namesrv *ns);
 /* Read the configuration again; what may change while running is changed. */
 void namesrv_reload(struct namesrv *ns);
+/* The values of conf were changed by somebody else: make them felt. */
+void namesrv_changed(struct namesrv *ns);
 /* Numbers of what is in the tables, to the log. */
 void namesrv_dump(struct namesrv *ns);
 

@@ -1,8 +1,10 @@
 /* namesrv_conf.c: the rows of namesrv.conf made from the list in the header. */
 #include "namesrv_conf.h"
+#include <base/err.h>
 #include <base/mem.h>
 #include <base/javaprops.h>
 #include <base/str.h>
+#include <base/sys.h>
 
 #include <pwd.h>
 #include <stdlib.h>
@@ -73,7 +75,28 @@ int namesrv_conf_check(struct conf *rows, struct namesrv_conf *c, const char *co
 {
 	int rc = fill_path(rows, "kvConfigPath", c->kvConfigPath, "kvConfig.json", NULL, e);
 
+	if (rc == 0 && c->enableControllerInNamesrv) {
+		char *instead = mem_printf("%s/controller/%s", home(), c->controllerDLegerSelfId);
+
+		rc = fill_path(rows, "controllerStorePath", c->controllerStorePath, NULL, instead, e);
+		free(instead);
+	}
 	return rc < 0 ? rc : fill_path(rows, "configStorePath", c->configStorePath, "namesrv.properties", conf_path, e);
+}
+
+int namesrv_conf_save(struct conf *rows, const struct namesrv_conf *c, struct mq_error *e)
+{
+	char *dir = mem_strdup(c->configStorePath), *slash = strrchr(dir, '/');
+	int rc = 0;
+
+	if (slash && slash != dir) {
+		*slash = 0;
+		rc = sys_mkdir_all(dir);
+		if (rc < 0)
+			err_sys(e, rc, "make '%s'", dir);
+	}
+	free(dir);
+	return rc < 0 ? rc : conf_save(rows, c->configStorePath, e);
 }
 
 bool namesrv_conf_locked(const struct conf *rows, const struct namesrv_conf *c, struct mq_str key)

@@ -30,7 +30,20 @@
 	K(enum_log_level, logLevel, "info", 0, 0, CONF_RUNTIME, "error, warn, info, debug, trace (our own key)") \
 	K(str, productEnvName, "center", 0, 0, CONF_IGNORED, "tests of clusters") \
 	K(boolean, clusterTest, "false", 0, 0, CONF_IGNORED, "tests of clusters") \
-	K(boolean, enableControllerInNamesrv, "false", 0, 0, CONF_IGNORED, "controller; not offered yet") \
+	K(boolean, enableControllerInNamesrv, "false", 0, 0, CONF_FIXED, "serve as controller too: elect masters") \
+	K(str, controllerDLegerGroup, "", 0, 0, CONF_FIXED, "name of the controllers' group, for people") \
+	K(str, controllerDLegerPeers, "", 0, 0, CONF_FIXED, "all controllers: ID-HOST:PORT;...; one or three") \
+	K(str, controllerDLegerSelfId, "", 0, 0, CONF_FIXED, "which of them this is; its port is listened on") \
+	K(i32, controllerRaftPortOffset, "100", 1, 65535, CONF_FIXED, "from a controller's port to its Raft port (our own key)") \
+	K(str, controllerStorePath, "", 0, 0, CONF_FIXED, "directory of the controller's log; empty: ~/controller/ID") \
+	K(boolean, enableElectUncleanMaster, "false", 0, 0, CONF_RUNTIME, "elect a replica that is not in sync rather than none") \
+	K(boolean, notifyBrokerRoleChanged, "true", 0, 0, CONF_RUNTIME, "tell brokers at once who is master") \
+	K(str, controllerType, "DLedger", 0, 0, CONF_IGNORED, "ours is Raft, whatever is said") \
+	K(boolean, isProcessReadEvent, "false", 0, 0, CONF_IGNORED, "the leader answers from what it knows") \
+	K(i32, electMasterMaxRetryCount, "3", 0, 0, CONF_IGNORED, "elections are tried with every look at who lives") \
+	K(i64, scanInactiveMasterInterval, "5000", 0, 0, CONF_IGNORED, "scanNotActiveBrokerInterval serves for both") \
+	K(i32, controllerThreadPoolNums, "16", 0, 0, CONF_IGNORED, "") \
+	K(i32, controllerRequestThreadPoolQueueCapacity, "50000", 0, 0, CONF_IGNORED, "") \
 	K(boolean, enableShutdownGracefully, "false", 0, 0, CONF_IGNORED, "answers always leave before the end") \
 	K(i32, shutdownWaitTimeSeconds, "30", 0, 0, CONF_IGNORED, "") \
 	K(i32, clientRequestThreadPoolNums, "8", 0, 0, CONF_IGNORED, "one loop does all") \
@@ -70,6 +83,8 @@ struct conf *namesrv_conf_new(struct namesrv_conf *c);
 int namesrv_conf_check(struct conf *rows, struct namesrv_conf *c, const char *conf_path, struct mq_error *e);
 /* Give `into` the values of `from` for all keys that may change while running; *changed counts. */
 int namesrv_conf_take(struct conf *into, const struct conf *from, int *changed, struct mq_error *e);
+/* Write them to configStorePath; its directory is made when it is first needed. */
+int namesrv_conf_save(struct conf *rows, const struct namesrv_conf *c, struct mq_error *e);
 /* No request may change this key: FIXED, or named in configBlackList. */
 bool namesrv_conf_locked(const struct conf *rows, const struct namesrv_conf *c, struct mq_str key);
 

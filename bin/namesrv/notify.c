@@ -26,12 +26,23 @@ static void on_closed(struct conn *c, int why)
 	struct buf *frame = conn_public(c)->owner;
 
 	if (why)
-		log_warn("a broker was not told who is first peer=%s: %s", conn_name(c), mq_strerror(why));
+		log_warn("a broker was not told of a change peer=%s: %s", conn_name(c), mq_strerror(why));
 	buf_free(frame);
 	free(frame);
 }
 
 static const struct conn_ops notify_ops = { .opened = on_opened, .closed = on_closed };
+
+void notify_send(uv_loop_t *loop, const char *addr, struct buf *frame)
+{
+	struct mq_error e;
+
+	if (conn_dial(loop, addr, NOTIFY_CONNECT_MS, &notify_ops, frame, &e))
+		return;
+	log_warn("a broker cannot be told of a change addr=%s: %s", addr, e.text);
+	buf_free(frame);
+	free(frame);
+}
 
 void notify_first(uv_loop_t *loop, const struct route_first *f)
 {
@@ -44,16 +55,11 @@ void notify_first(uv_loop_t *loop, const struct route_first *f)
 		struct buf *frame = mem_alloc(sizeof(*frame));
 		char *addr = str_dup(f->tell[i]);
 		struct frame_out o;
-		struct mq_error e;
 
 		frame_request(&o, frame, FRAME_JSON, REQ_NOTIFY_MIN_BROKER_ID_CHANGE, (int32_t)i, FRAME_ONEWAY);
 		header_encode(&min_broker_change_header_desc, &h, false, &o);
 		frame_end(&o);
-		if (!conn_dial(loop, addr, NOTIFY_CONNECT_MS, &notify_ops, frame, &e)) {
-			log_warn("a broker cannot be told who is first addr=%s: %s", addr, e.text);
-			buf_free(frame);
-			free(frame);
-		}
+		notify_send(loop, addr, frame);
 		free(addr);
 	}
 }

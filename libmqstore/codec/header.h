@@ -111,5 +111,6 @@ HEADER_HOT_ALL(HEADER_DECLARE)
 #include "header_client.h"
 #include "header_admin.h"
 #include "header_namesrv.h"
+#include "header_controller.h"
 
 #endif

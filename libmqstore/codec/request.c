@@ -108,6 +108,19 @@
 	M(NOTIFY_MIN_BROKER_ID_CHANGE,  min_broker_change_header,   none_header) \
 	M(EXCHANGE_BROKER_HA_INFO,      exchange_ha_header,         exchange_ha_answer) \
 	M(GET_BROKER_HA_STATUS,         none_header,                none_header) \
+	M(CONTROLLER_ALTER_SYNC_STATE_SET, alter_sync_set_header,   alter_sync_set_answer) \
+	M(CONTROLLER_ELECT_MASTER,      elect_master_header,        elect_master_answer) \
+	M(CONTROLLER_REGISTER_BROKER,   controller_register_header, controller_register_answer) \
+	M(CONTROLLER_GET_REPLICA_INFO,  replica_info_header,        replica_info_answer) \
+	M(CONTROLLER_GET_METADATA_INFO, none_header,                controller_metadata_answer) \
+	M(CONTROLLER_GET_SYNC_STATE_DATA, none_header,              none_header) \
+	M(GET_BROKER_EPOCH_CACHE,       none_header,                none_header) \
+	M(NOTIFY_BROKER_ROLE_CHANGED,   role_changed_header,        none_header) \
+	M(UPDATE_CONTROLLER_CONFIG,     none_header,                none_header) \
+	M(GET_CONTROLLER_CONFIG,        none_header,                none_header) \
+	M(CLEAN_BROKER_DATA,            clean_broker_header,        none_header) \
+	M(CONTROLLER_GET_NEXT_BROKER_ID, next_broker_id_header,     next_broker_id_answer) \
+	M(CONTROLLER_APPLY_BROKER_ID,   apply_broker_id_header,     apply_broker_id_answer) \
 	M(POP_MESSAGE,                  pop_header,                 pop_answer) \
 	M(ACK_MESSAGE,                  ack_header,                 none_header) \
 	M(PEEK_MESSAGE,                 peek_header,                pop_answer) \
