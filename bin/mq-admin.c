@@ -9,6 +9,7 @@ static const struct command *const tables[] = {
 	topic_commands, topic_change_commands, group_commands, client_commands, offset_commands, offset_change_commands,
 	cluster_commands, broker_commands, namesrv_commands, stats_commands, message_commands, message_find_commands,
 	message_print_commands, message_send_commands, timers_commands, trace_commands, key_commands,
+	controller_commands,
 	store_find_commands, store_du_commands, store_dump_commands, store_check_commands, store_repair_commands,
 };
 enum { TABLES = sizeof tables / sizeof tables[0] };
@@ -140,6 +141,10 @@ static void command_options(int argc, char **argv, struct admin *a, struct globa
 	longs[n++] = (struct option){ "trace", 0, NULL, OPT_TRACE };
 	longs[n++] = (struct option){ "help", 0, NULL, 'h' };
 	longs[n] = (struct option){ 0 };
+	/* compat: the one option of mqadmin with a short name of two letters. */
+	for (int i = 1; i < argc; i++)
+		if (strcmp(argv[i], "-bn") == 0)
+			argv[i] = "--brokerName";
 	optind = 0;
 	opterr = 0;
 	for (int c; (c = getopt_long(argc, argv, shorts, longs, NULL)) != -1;) {
@@ -169,7 +174,8 @@ static void command_options(int argc, char **argv, struct admin *a, struct globa
 		admin_usage(a, "'%s' is one word too many", argv[optind]);
 	for (size_t i = 0; i < own; i++)
 		if (a->command->opts[i].required && !a->value[i])
-			admin_usage(a, "-%c (--%s) is missing", a->command->opts[i].letter, a->command->opts[i].name);
+			admin_usage(a, a->command->opts[i].letter ? "--%s (-%c) is missing" : "--%s is missing", a->command->opts[i].name,
+				    a->command->opts[i].letter);
 }
 
 static enum show_format format_of(const char *output)
@@ -213,6 +219,9 @@ int main(int argc, char **argv)
 	a.timeout_ms = (int32_t)g.timeout_ms;
 	if (a.command->where & COMMAND_ALONE)
 		return cli_close_stdout(a.command->run(&a));
+	/* A client must have somebody to ask, even if it never will. */
+	if (a.command->where & COMMAND_CONTROLLER && !g.addr && !getenv("NAMESRV_ADDR"))
+		g.addr = admin_opt(&a, "controllerAddress");
 	if (mqclient_address(g.addr, addr, sizeof addr, &err) < 0)
 		cli_fail(&err);
 	a.addr = addr;

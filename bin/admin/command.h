@@ -20,7 +20,8 @@ struct command_opt {
 
 enum { COMMAND_CLUSTER = 1, COMMAND_STORE = 2 /* also works on store:DIR */,
        COMMAND_FILES = 4 /* only there, and on the files as they are: no handle is opened */,
-       COMMAND_ALONE = 8 /* needs neither */ };
+       COMMAND_ALONE = 8 /* needs neither */,
+       COMMAND_CONTROLLER = 16 /* asks those of -a; name servers only if they are given */ };
 
 struct command {
 	const char *name;               /* one word, or two with a blank */
@@ -34,7 +35,7 @@ struct command {
 extern const struct command topic_commands[], topic_change_commands[], group_commands[], client_commands[], offset_commands[],
 	offset_change_commands[], key_commands[], trace_commands[],
 	broker_commands[], namesrv_commands[], cluster_commands[], stats_commands[], message_commands[], message_find_commands[],
-	message_print_commands[], message_send_commands[], timers_commands[];
+	message_print_commands[], message_send_commands[], timers_commands[], controller_commands[];
 extern const struct command store_check_commands[], store_du_commands[], store_dump_commands[], store_find_commands[],
 	store_repair_commands[];
 

@@ -293,6 +293,6 @@ void controller_node_dump(const struct controller_node *n)
 
 	log_info("controller leads=%d", controller_raft_leads(n->raft));
 	for (size_t i = 0; (g = controller_group_at(n->state, i)); i++)
-		log_info("controller group=%s master=%lld epoch=%d replicas=%zu in_sync=%zu", g->name, (long long)g->master, g->master_epoch,
-			 g->n, g->sync.n);
+		log_info("controller group=%s master=%lld epoch=%d replicas=%zu in_sync=%zu", g->name, (long long)g->master,
+			 g->master_epoch, g->n, g->sync.n);
 }
