@@ -337,3 +337,22 @@ const char *admin_version(int64_t version, char out[32])
 	         n % 2 ? "" : "_SNAPSHOT");
 	return out;
 }
+
+json_t *admin_list_file(struct admin *a, const char *name_key, int (*check)(struct mq_str name, struct mq_error *why))
+{
+	const char *path = admin_opt(a, "filename");
+	json_error_t e;
+	json_t *list = strcmp(path, "-") == 0 ? json_loadf(stdin, 0, &e) : json_load_file(path, 0, &e), *o;
+	struct mq_error why;
+	size_t i;
+	if (!list)
+		admin_usage(a, "--filename: %s: line %d: %s", path, e.line, e.text);
+	if (!json_is_array(list))
+		admin_usage(a, "--filename: %s: a list is wanted: [{\"%s\":\"NAME\",...},...]", path, name_key);
+	json_array_foreach(list, i, o) {
+		const char *name = admin_text(o, name_key, "");
+		if (check((struct mq_str){ name, strlen(name) }, &why) < 0)
+			admin_usage(a, "--filename: %s: entry %zu: %s", path, i + 1, why.text);
+	}
+	return list;
+}

@@ -32,6 +32,9 @@ int64_t admin_time(const struct admin *a, const char *name, int64_t otherwise);
 /* --dry-run: say what would be deleted, and delete nothing. */
 bool admin_dry_run(const struct admin *a);
 #define ADMIN_DRY_RUN { 0, "dry-run", NULL, false, "say what would be done, and do nothing" }
+/* The JSON list of --filename (- is standard input) of objects with a name, each checked; the caller frees it.  A list with anything
+ * wrong in it ends the program. */
+json_t *admin_list_file(struct admin *a, const char *name_key, int (*check)(struct mq_str name, struct mq_error *why));
 _Noreturn void admin_usage(const struct admin *a, const char *fmt, ...) MQ_PRINTF(2, 3);
 
 /* ---- Asking.  `to` NULL = a name server.  Answers are good until the next ask. */
@@ -123,6 +126,8 @@ json_t *store_json_text(struct mq_str v);
 void message_show(struct admin *a, const struct mq_message *m, const char *charset);
 /* Its body in UTF-8, or in hexadecimal where it is no text; malloc'd, NUL-terminated.  size: bytes of the body itself. */
 char *message_body_text(const struct mq_message *m, const char *charset, size_t *size, bool *hex);
+/* Ask a broker for messages of a topic by key; --beginTimestamp, --endTimestamp, --maxNum of the command count.  False: none. */
+bool message_ask_key(struct admin *a, const char *addr, const char *topic, const char *key, struct mqclient_answer *ans);
 bool message_has_key(const struct mq_message *m, const char *key);
 /* Which groups have consumed the message at this place; nothing if no group reads the topic. */
 void message_track(struct admin *a, const char *addr, const char *topic, int64_t queue, int64_t off);

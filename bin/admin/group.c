@@ -88,29 +88,11 @@ static int update_sub_group(struct admin *a)
 
 /* ---- updateSubGroupList ---------------------------------------------------------------------------------------------- */
 
-static json_t *groups_of_file(struct admin *a, const char *path)
-{
-	json_error_t e;
-	json_t *list = strcmp(path, "-") == 0 ? json_loadf(stdin, 0, &e) : json_load_file(path, 0, &e), *g;
-	struct mq_error why;
-	size_t i;
-	if (!list)
-		admin_usage(a, "--filename: %s: line %d: %s", path, e.line, e.text);
-	if (!json_is_array(list))
-		admin_usage(a, "--filename: %s: a list of groups is wanted: [{\"groupName\":\"G\",\"retryMaxTimes\":3,...},...]", path);
-	json_array_foreach(list, i, g) {
-		const char *name = admin_text(g, "groupName", "");
-		if (mq_check_group((struct mq_str){ name, strlen(name) }, &why) < 0)
-			admin_usage(a, "--filename: %s: entry %zu: %s", path, i + 1, why.text);
-	}
-	return list;
-}
-
 /* compat: a command of the mqadmin of 5.3; brokers before know no request for a list, so each group is asked for by itself. */
 static int update_sub_group_list(struct admin *a)
 {
 	static struct admin_brokers targets;
-	json_t *list = groups_of_file(a, admin_opt(a, "filename")), *g;
+	json_t *list = admin_list_file(a, "groupName", mq_check_group), *g;
 	size_t k;
 	admin_targets(a, &targets);
 	for (size_t i = 0; i < targets.n; i++) {

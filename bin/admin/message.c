@@ -313,6 +313,18 @@ static void key_rows(struct show *s, struct mq_str body, const char *topic, cons
 	}
 }
 
+bool message_ask_key(struct admin *a, const char *addr, const char *topic, const char *key, struct mqclient_answer *ans)
+{
+	struct admin_fields f = { .n = 0 };
+	char num[3][24];
+	admin_field(&f, "topic", topic);
+	admin_field(&f, "key", key);
+	admin_field_int(&f, "maxNum", admin_int(a, "maxNum", 64, 1, 1000000), num[0]);
+	admin_field_int(&f, "beginTimestamp", admin_int(a, "beginTimestamp", 0, 0, INT64_MAX), num[1]);
+	admin_field_int(&f, "endTimestamp", admin_int(a, "endTimestamp", INT64_MAX, 0, INT64_MAX), num[2]);
+	return admin_ask(a, addr, 12, &f, no_body, (const int[]){ 22, 0 }, ans) == 0;
+}
+
 static int query_by_key(struct admin *a)
 {
 	static const struct show_col cols[] = {
@@ -322,7 +334,6 @@ static int query_by_key(struct admin *a)
 	const char *topic = admin_opt(a, "topic"), *key = admin_opt(a, "msgKey");
 	int64_t begin = admin_int(a, "beginTimestamp", 0, 0, INT64_MAX), end = admin_int(a, "endTimestamp", INT64_MAX, 0, INT64_MAX);
 	int64_t max = admin_int(a, "maxNum", 64, 1, 1000000);
-	char num[3][24];
 	json_t *d;
 	size_t i;
 	if (begin >= end)
@@ -334,14 +345,8 @@ static int query_by_key(struct admin *a)
 		cli_die(CLI_NONE, "queryMsgByKey: no topic '%s'", topic);
 	struct show *s = show_rows(a->format, cols, 5);
 	json_array_foreach(json_object_get(route, "brokerDatas"), i, d) {
-		struct admin_fields f = { .n = 0 };
 		struct mqclient_answer ans;
-		admin_field(&f, "topic", topic);
-		admin_field(&f, "key", key);
-		admin_field_int(&f, "maxNum", max, num[0]);
-		admin_field_int(&f, "beginTimestamp", begin, num[1]);
-		admin_field_int(&f, "endTimestamp", end, num[2]);
-		if (admin_broker_addr(d) && admin_ask(a, admin_broker_addr(d), 12, &f, no_body, (const int[]){ 22, 0 }, &ans) == 0)
+		if (admin_broker_addr(d) && message_ask_key(a, admin_broker_addr(d), topic, key, &ans))
 			key_rows(s, ans.body, topic, key);
 	}
 	json_decref(route);

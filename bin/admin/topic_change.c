@@ -175,29 +175,11 @@ static char *attributes_text(struct admin *a, const json_t *t)
 	return n ? text : NULL;
 }
 
-static json_t *topics_of_file(struct admin *a, const char *path)
-{
-	json_error_t e;
-	json_t *list = strcmp(path, "-") == 0 ? json_loadf(stdin, 0, &e) : json_load_file(path, 0, &e), *t;
-	struct mq_error why;
-	size_t i;
-	if (!list)
-		admin_usage(a, "--filename: %s: line %d: %s", path, e.line, e.text);
-	if (!json_is_array(list))
-		admin_usage(a, "--filename: %s: a list of topics is wanted: [{\"topicName\":\"T\",\"readQueueNums\":8,...},...]", path);
-	json_array_foreach(list, i, t) {
-		const char *name = admin_text(t, "topicName", "");
-		if (mq_check_topic((struct mq_str){ name, strlen(name) }, &why) < 0)
-			admin_usage(a, "--filename: %s: entry %zu: %s", path, i + 1, why.text);
-	}
-	return list;
-}
-
 /* compat: brokers before 5.3 do not know the request for a list: each topic is asked for by itself. */
 static int update_topic_list(struct admin *a)
 {
 	static struct admin_brokers targets;
-	json_t *list = topics_of_file(a, admin_opt(a, "filename")), *t;
+	json_t *list = admin_list_file(a, "topicName", mq_check_topic), *t;
 	size_t k;
 	admin_targets(a, &targets);
 	for (size_t i = 0; i < targets.n; i++) {

@@ -145,20 +145,12 @@ static void show_events(struct admin *a, struct events *l)
 static int query_trace(struct admin *a)
 {
 	const char *id = admin_opt(a, "msgId"), *topic = admin_opt(a, "traceTopic") ? admin_opt(a, "traceTopic") : TRACE_TOPIC;
-	char num[3][24];
 	struct events l = { 0 };
 	json_t *route = admin_route_of(a, topic), *d;
 	size_t i;
 	json_array_foreach(json_object_get(route, "brokerDatas"), i, d) {
-		struct admin_fields f = { .n = 0 };
 		struct mqclient_answer ans;
-		admin_field(&f, "topic", topic);
-		admin_field(&f, "key", id);
-		admin_field_int(&f, "maxNum", admin_int(a, "maxNum", 64, 1, 1000000), num[0]);
-		admin_field_int(&f, "beginTimestamp", admin_int(a, "beginTimestamp", 0, 0, INT64_MAX), num[1]);
-		admin_field_int(&f, "endTimestamp", admin_int(a, "endTimestamp", INT64_MAX, 0, INT64_MAX), num[2]);
-		if (admin_broker_addr(d) &&
-		    admin_ask(a, admin_broker_addr(d), 12, &f, (struct mq_str){ 0 }, (const int[]){ 22, 0 }, &ans) == 0)
+		if (admin_broker_addr(d) && message_ask_key(a, admin_broker_addr(d), topic, id, &ans))
 			read_answer(ans.body, topic, id, &l);
 	}
 	json_decref(route);
