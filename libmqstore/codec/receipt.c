@@ -33,8 +33,10 @@ int receipt_parse(struct mq_str text, struct receipt *r, struct mq_error *e)
 
 void receipt_write(const struct receipt *r, struct buf *out)
 {
-	buf_printf(out, "%lld %lld %lld %d %d " MQ_STR_FMT " %d", (long long)r->start, (long long)r->pop_ms, (long long)r->invisible_ms,
-		   (int)r->revive_queue, (int)r->retry, MQ_STR_ARG(r->broker), (int)r->queue_id);
+	buf_printf(out, "%lld %lld %lld %d %d ", (long long)r->start, (long long)r->pop_ms, (long long)r->invisible_ms,
+		   (int)r->revive_queue, (int)r->retry);
+	buf_str(out, r->broker); /* whatever bytes it has */
+	buf_printf(out, " %d", (int)r->queue_id);
 	if (r->off >= 0)
 		buf_printf(out, " %lld", (long long)r->off);
 }

@@ -36,7 +36,7 @@ static bool take(const uint8_t *p, int64_t pos, struct wheel_unit *u)
 	u->size = (int32_t)be32(p + 36);
 	u->topic_hash = (int32_t)be32(p + 40);
 	if (be32(p) != WHEEL_UNIT_BYTES || u->magic <= 0 || (u->magic & ~ALL_MAGIC) || u->prev < -1 || u->prev >= pos ||
-	    u->log_off < 0 || u->size <= 0 || u->write_ms < 0 || u->write_ms > INT64_MAX / 2)
+	    u->log_off < 0 || u->log_off > INT64_MAX - INT32_MAX || u->size <= 0 || u->write_ms < 0 || u->write_ms > INT64_MAX / 2)
 		return false;
 	u->due_ms += (int32_t)be32(p + 24);
 	return u->due_ms >= 0;

@@ -4,6 +4,7 @@
 #include "codec/body_connection.h"
 #include "codec/body_group.h"
 #include "codec/body_offset.h"
+#include "codec/body_pop.h"
 #include "codec/body_register.h"
 #include "codec/body_route.h"
 #include "codec/body_stats.h"
@@ -36,6 +37,11 @@ static bool str_same(struct mq_str a, struct mq_str b)
 			buf_free(&text[i]); \
 	}
 
+/* These have nothing but their memory to free. */
+#define body_acks_free(a) body_free(&(a)->keep)
+#define body_modes_free(m) body_free(&(m)->keep)
+#define body_assignment_free(a) body_free(&(a)->keep)
+
 #define DECODERS(D) \
 	D(topic, body_topic_one, body_topic_encode(&v.topic, out)) \
 	D(topic_table, body_topic_table, body_topic_table_encode(&v, out)) \
@@ -61,8 +67,76 @@ static bool str_same(struct mq_str a, struct mq_str b)
 	D(reset, body_reset, body_reset_encode(&v, out)) \
 	D(consumer_status, body_consumer_status, body_consumer_status_encode(&v, out)) \
 	D(lock, body_lock, body_lock_encode(&v, out)) \
-	D(locked, body_locked, body_locked_encode(&v, out))
+	D(locked, body_locked, body_locked_encode(&v, out)) \
+	D(acks, body_acks, body_acks_encode(&v, out)) \
+	D(modes, body_modes, body_modes_encode(&v, out)) \
+	D(assignment, body_assignment, body_assignment_encode(&v, out))
 DECODERS(DECODER)
+
+static void try_ck(struct mq_str body)
+{
+	struct body_keep k = { 0 };
+	struct buf out = { 0 };
+	struct mq_error e = { 0 };
+	struct body_ck c;
+
+	if (body_ck_decode(&k, body, &c, &e) == 0) {
+		LAB_CHECK(c.n >= 0 && c.n <= RECEIPT_POP_MAX);
+		body_ck_index(&c, c.start);
+		body_ck_index(&c, INT64_MAX);
+		body_ck_encode(&c, &out);
+		body_free(&k);
+		LAB_CHECK(body_ck_decode(&k, buf_view(&out), &c, &e) == 0);
+		body_free(&k);
+	} else {
+		LAB_CHECK(e.text[0]);
+	}
+	buf_free(&out);
+}
+
+static void try_ack(struct mq_str body)
+{
+	struct body_keep k = { 0 };
+	struct buf out = { 0 };
+	struct mq_error e = { 0 };
+	struct body_ack a;
+
+	if (body_ack_decode(&k, body, &a, &e) == 0) {
+		body_ack_encode(&a, a.n != 1, &out);
+		body_free(&k);
+	} else {
+		LAB_CHECK(e.text[0]);
+	}
+	buf_free(&out);
+}
+
+static void try_mode(struct mq_str body)
+{
+	struct body_keep k = { 0 };
+	struct buf out = { 0 };
+	struct mq_error e;
+	struct body_mode m;
+
+	if (body_mode_decode(&k, body, &m, &e) == 0) {
+		body_mode_encode(&m, &out);
+		body_free(&k);
+	}
+	buf_free(&out);
+}
+
+static void try_query(struct mq_str body)
+{
+	struct body_assignment_query q;
+	struct body_keep k = { 0 };
+	struct buf out = { 0 };
+	struct mq_error e;
+
+	if (body_assignment_query_decode(&k, body, &q, &e) == 0) {
+		body_assignment_query_encode(&q, &out);
+		body_free(&k);
+	}
+	buf_free(&out);
+}
 
 static void try_version(struct mq_str body)
 {
@@ -134,7 +208,8 @@ static void try_plain(struct mq_str body) { try_register(body, false); }
 static void try_packed(struct mq_str body) { try_register(body, true); }
 
 #define ROW(NOUN, TYPE, ENCODE) try_##NOUN,
-static void (*const decoder[])(struct mq_str) = { DECODERS(ROW) try_version, try_broker_stats, try_plain, try_packed, try_json };
+static void (*const decoder[])(struct mq_str) = { DECODERS(ROW) try_version, try_broker_stats, try_plain, try_packed, try_ck,
+						     try_ack, try_mode, try_query, try_json };
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {

@@ -1,4 +1,5 @@
-/* fuzz_table: covers bin/broker/table_file.c with topic_table.c, group_table.c, offset_table.c, delay.c, filter_table.c, and
+/* fuzz_table: covers bin/broker/table_file.c with topic_table.c, group_table.c, offset_table.c, delay.c, filter_table.c,
+ * mode_table.c, order_table.c, and
  * bin/namesrv/kv_table.c: the input is a file of config/.  The first byte chooses it; with 128 it stands as .bak beside a broken
  * one.  What was read is written, read, and written as the same.  Seeds: configurations of tests/golden/store. */
 #include "lab_store.h"
@@ -6,7 +7,9 @@
 #include "../../bin/broker/delay.h"
 #include "../../bin/broker/filter_table.h"
 #include "../../bin/broker/group_table.h"
+#include "../../bin/broker/mode_table.h"
 #include "../../bin/broker/offset_table.h"
+#include "../../bin/broker/order_table.h"
 #include "../../bin/broker/topic_table.h"
 #include "../../bin/namesrv/kv_table.h"
 #include "base/sys.h"
@@ -14,8 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TOPICS, GROUPS, OFFSETS, DELAY, FILTERS, KINDS };
-static const char *const file_name[KINDS] = { "topics", "subscriptionGroup", "consumerOffset", "delayOffset", "consumerFilter" };
+enum { TOPICS, GROUPS, OFFSETS, DELAY, FILTERS, MODES, ORDERS, KINDS };
+static const char *const file_name[KINDS] = { "topics", "subscriptionGroup", "consumerOffset", "delayOffset", "consumerFilter",
+					       "messageRequestMode", "consumerOrderInfo" };
 
 static uv_loop_t loop;
 static struct broker_conf conf;
@@ -61,6 +65,8 @@ static bool pass(int kind, struct buf *text)
 	struct offset_table *offsets = NULL;
 	struct topic_table *topics = NULL;
 	struct group_table *groups = NULL;
+	struct order_table *orders = NULL;
+	struct mode_table *modes = NULL;
 	struct delay *delay = NULL;
 	int rc = 0;
 
@@ -94,6 +100,26 @@ static bool pass(int kind, struct buf *text)
 		if (rc == 0)
 			filters->file.write(filters, text);
 		filter_table_free(filters);
+		break;
+	case MODES:
+		rc = mode_table_open(&modes, &broker, &e);
+		if (rc == 0)
+			modes->file.write(modes, text);
+		mode_table_free(modes);
+		break;
+	case ORDERS:
+		rc = offset_table_open(&broker.offsets, &broker, &e);
+		if (rc == 0)
+			rc = topic_table_open(&broker.topics, &broker, &e);
+		if (rc == 0)
+			rc = order_table_open(&orders, &broker, &e);
+		if (rc == 0)
+			orders->file.write(orders, text);
+		order_table_free(orders);
+		topic_table_free(broker.topics);
+		offset_table_free(broker.offsets);
+		broker.topics = NULL;
+		broker.offsets = NULL;
 		break;
 	}
 	turn();

@@ -1,9 +1,10 @@
-/* fuzz_text: covers codec/tag.c, id.c, name.c, base/javaprops.c, str.c, net/addr.c, and client/address.c with what an address
+/* fuzz_text: covers codec/tag.c, receipt.c, id.c, name.c, base/javaprops.c, str.c, net/addr.c, and client/address.c with what an address
  * server answers: all that is read from short texts.  Seeds: seeds/text. */
 #include "lab.h"
 #include "base/javaprops.h"
 #include "base/str.h"
 #include "client/address.h"
+#include "codec/receipt.h"
 #include "codec/tag.h"
 #include "net/server.h"
 
@@ -94,6 +95,27 @@ static void addresses(struct mq_str s)
 	}
 }
 
+static void receipts(struct mq_str s)
+{
+	char topic[RECEIPT_TOPIC_MAX + 1];
+	struct mq_error e = { 0 };
+	struct buf out = { 0 };
+	struct receipt r, back;
+
+	if (receipt_parse(s, &r, &e) == 0) {
+		receipt_write(&r, &out);
+		LAB_CHECK(receipt_parse(buf_view(&out), &back, &e) == 0);
+		LAB_CHECK(back.start == r.start && (back.off == r.off || r.off < 0) && back.queue_id == r.queue_id && str_eq(back.broker, r.broker));
+		buf_free(&out);
+	} else {
+		LAB_CHECK(e.text[0]);
+	}
+	for (int retry = RECEIPT_NORMAL; retry <= RECEIPT_RETRY_V2; retry++)
+		LAB_CHECK(receipt_topic(topic, (enum receipt_retry)retry, s, MQ_STR("group")).n <= RECEIPT_TOPIC_MAX);
+	receipt_retry_of(s);
+	receipt_normal_topic(s, MQ_STR("group"));
+}
+
 static void numbers(struct mq_str s)
 {
 	char shown[32], *dup = str_dup(s), *end;
@@ -124,6 +146,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 	names(s);
 	props(s);
 	addresses(s);
+	receipts(s);
 	numbers(s);
 	free(copy);
 	return 0;

@@ -46,7 +46,8 @@ def records(log):
 
 decoders = ('topic topic_table topic_list route cluster members group group_table group_list heartbeat client_check consumer_list '
             'consumer_connection producer_connection producer_table topic_stats consume_stats broker_progress kv offset_table '
-            'delay_table reset consumer_status lock locked version broker_stats register register_packed json').split()
+            'delay_table reset consumer_status lock locked acks modes assignment version broker_stats register register_packed ck ack mode '
+            'query json').split()
 bodies = {
     'CHECK_CLIENT_CONFIG.req': 'client_check', 'GET_ALL_PRODUCER_INFO.resp': 'producer_table',
     'GET_ALL_SUBSCRIPTIONGROUP_CONFIG.resp': 'group_table', 'GET_ALL_TOPIC_CONFIG.resp': 'topic_table',
@@ -58,6 +59,7 @@ bodies = {
     'GET_TOPIC_CONFIG.resp': 'topic', 'GET_TOPIC_STATS_INFO.resp': 'topic_stats', 'HEART_BEAT.req': 'heartbeat',
     'INVOKE_BROKER_TO_RESET_OFFSET.resp': 'reset', 'LOCK_BATCH_MQ.req': 'lock', 'LOCK_BATCH_MQ.resp': 'locked',
     'QUERY_TOPIC_CONSUME_BY_WHO.resp': 'group_list', 'REGISTER_BROKER.req': 'register_packed', 'REGISTER_BROKER.resp': 'kv',
+    'QUERY_ASSIGNMENT.req': 'query', 'QUERY_ASSIGNMENT.resp': 'assignment', 'SET_MESSAGE_REQUEST_MODE.req': 'mode',
     'UNLOCK_BATCH_MQ.req': 'lock', 'UPDATE_AND_CREATE_SUBSCRIPTIONGROUP.req': 'group', 'VIEW_BROKER_STATS_DATA.resp': 'broker_stats',
     'REGISTER_BROKER_ALL.req': 'register',
 }
@@ -111,9 +113,18 @@ elif name == 'checkpoint':
     for which in ('clean', 'crashed', 'trimmed'):
         put(b'\0' + store(which)['checkpoint'][:48])
 elif name == 'table':
-    tables = ['topics', 'subscriptionGroup', 'consumerOffset', 'delayOffset', 'consumerFilter']
+    tables = ['topics', 'subscriptionGroup', 'consumerOffset', 'delayOffset', 'consumerFilter', 'messageRequestMode',
+              'consumerOrderInfo']
     for which in ('clean', 'features'):
         for path, data in sorted(store(which).items()):
             base = os.path.basename(path).split('.json')[0]
             if path.startswith('config/') and base in tables and len(data) < 16384:
                 put(bytes([tables.index(base)]) + data)
+elif name == 'wheel':
+    for which in ('clean', 'features'):
+        files = store(which)
+        check = files.get('config/timercheck', bytes(56))[:56]
+        logs = sorted(p for p in files if p.startswith('timerlog/'))
+        for path in logs[:2]:
+            put(bytes([1 + 8, 0]) + check + files[path][:4096].rstrip(b'\0'))
+            put(bytes([0, 0]) + check + files[path][:52 * 8])
