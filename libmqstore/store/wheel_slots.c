@@ -136,7 +136,8 @@ void wheel_slots_add(struct wheel_slots *s, int64_t ms, int64_t pos, int32_t by)
 	if (slot.last < 0)
 		slot.first = pos;
 	slot.last = pos;
-	slot.num += by;
+	if (__builtin_add_overflow(slot.num, by, &slot.num)) /* damaged: no count of anything */
+		slot.num = 0;
 	put(s, i, &slot);
 }
 

@@ -229,10 +229,42 @@ static void a_very_large_table_is_registered(void **state)
 	assert_int_equal(route(f, "a_topic_with_a_long_name_so_that_the_table_grows_12345")->code, RESP_SUCCESS);
 }
 
+/* It was started with a clock of many years ahead, which is then put right: topics and their routes still follow, and nothing is
+ * taken for old. */
+static void a_clock_that_was_ahead_at_the_start_and_is_set_back(void **state)
+{
+	const int64_t years = (int64_t)24 * 365 * 86400 * 1000;
+	struct fixture *f;
+	struct mq_error e;
+	void *ahead;
+
+	clock_shift_wall(years);
+	setup(&ahead);
+	f = ahead;
+	assert_int_equal(make(f, "Ahead")->code, RESP_SUCCESS);
+	assert_int_equal(kit_send(f->k, f->c, "Ahead", 0, "x", NULL)->code, RESP_SUCCESS);
+	clock_shift_wall(-years);
+	assert_int_equal(make(f, "Today")->code, RESP_SUCCESS);
+	assert_int_equal(route(f, "Today")->code, RESP_SUCCESS);
+	assert_int_equal(kit_send(f->k, f->c, "Today", 0, "y", NULL)->code, RESP_SUCCESS);
+	assert_int_equal(mqstore_trim(f->b->store, clock_wall_ms(), false, &e), 0);
+	assert_int_equal(mqstore_queue_min(mqstore_queue(f->b->store, MQ_STR("Ahead"), 0, false)), 0);
+	assert_int_equal(mqstore_queue_max(mqstore_queue(f->b->store, MQ_STR("Today"), 0, false)), 1);
+	/* A name server that has never heard of it learns everything with today's clock. */
+	server_stop_it(f, &f->one);
+	server_start(f, &f->one, 0);
+	broker_kit_set(f->k, "namesrvAddr", f->one.addr);
+	f->to_ns = broker_kit_dial_to(f->k, f->one.addr);
+	broker_kit_run(f->k, 300);
+	assert_int_equal(route(f, "Ahead")->code, RESP_SUCCESS);
+	teardown(&ahead);
+}
+
 int main(void)
 {
 #define T(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_clock_that_was_ahead_at_the_start_and_is_set_back),
 		T(it_registers_all_topics_at_once),
 		T(a_topic_that_was_answered_has_its_route),
 		T(a_deleted_topic_has_none),

@@ -151,6 +151,31 @@ static void a_message_with_id_keeps_it(void **state)
 }
 
 /* What mq-recv printed and mq-send sends on has been through a broker before. */
+/* A producer that tried again: both copies are found by the id. */
+static void two_messages_with_one_id_are_both_found(void **state)
+{
+	struct fixture *f = *state;
+	struct mq_message m;
+	struct asked *a;
+	size_t at = 0;
+	int n = 0;
+
+	send_props(f, "T", "first", "UNIQ_KEY\001AC110001ONE\002");
+	send_props(f, "T", "second", "UNIQ_KEY\001AC110001ONE\002");
+	send_props(f, "T", "other", "UNIQ_KEY\001AC110001TWO\002");
+	a = ask(f->k, f->c, REQ_QUERY_MESSAGE, (struct mq_str){ 0 }, "topic", "T", "key", "AC110001ONE", "maxNum", "32",
+		"beginTimestamp", "0", "endTimestamp", "9223372036854775807", "_UNIQUE_KEY_QUERY", "true", NULL);
+	assert_int_equal(a->code, RESP_SUCCESS);
+	for (; at < a->body.n; n++) {
+		int32_t size = mq_message_decode(a->body.p + at, a->body.n - at, true, &m);
+
+		assert_true(size > 0);
+		assert_prop(m.props, "UNIQ_KEY", "AC110001ONE");
+		at += (size_t)size;
+	}
+	assert_int_equal(n, 2);
+}
+
 static void properties_of_another_broker_are_replaced(void **state)
 {
 	struct fixture *f = *state;
@@ -434,6 +459,7 @@ int main(void)
 		T(first_send_makes_the_topic),
 		T(a_message_without_id_gets_one),
 		T(a_message_with_id_keeps_it),
+		T(two_messages_with_one_id_are_both_found),
 		T(properties_of_another_broker_are_replaced),
 		T(a_send_without_queue_gets_each_in_turn),
 		T(one_way_is_stored_and_not_answered),

@@ -41,6 +41,42 @@ static void a_replaced_file_leaves_the_old_one_beside_it(void **state)
 	is(tempdir_path(*state, "f.tmp"), NULL);
 }
 
+/* Calls in the order in which they were made. */
+static char order[1000];
+
+static int note_open(const char *path, int flags, mode_t mode)
+{
+	strcat(order, flags & O_DIRECTORY ? "open-dir " : "open ");
+	return sys_real.open(path, flags, mode);
+}
+static ssize_t note_pwrite(int fd, const void *p, size_t n, off_t off)
+{
+	strcat(order, "write ");
+	return sys_real.pwrite(fd, p, n, off);
+}
+static int note_sync(int fd)
+{
+	strcat(order, "sync ");
+	return sys_real.fsync(fd);
+}
+static int note_rename(const char *from, const char *to)
+{
+	strcat(order, "rename ");
+	return sys_real.rename(from, to);
+}
+
+static void a_file_is_on_the_disk_before_it_has_its_name_and_then_the_name_is(void **state)
+{
+	const char *path = tempdir_path(*state, "f");
+
+	tempdir_write(path, "old");
+	order[0] = '\0';
+	sys.open = note_open, sys.pwrite = note_pwrite, sys.fsync = sys.fdatasync = note_sync, sys.rename = note_rename;
+	assert_int_equal(sys_replace_file(path, "new", 3), 0);
+	sys = sys_real;
+	assert_string_equal(order, "open write sync rename open-dir sync ");
+}
+
 /* Whatever fails, and whether the program goes on or dies there: the file is the old or the new one, and whole. */
 static void a_replacement_that_fails_anywhere_leaves_old_or_new(void **state)
 {
@@ -177,6 +213,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_replaced_file_leaves_the_old_one_beside_it, tempdir_make, tempdir_remove),
+		cmocka_unit_test_setup_teardown(a_file_is_on_the_disk_before_it_has_its_name_and_then_the_name_is, tempdir_make, tempdir_remove),
 		cmocka_unit_test_setup_teardown(a_replacement_that_fails_anywhere_leaves_old_or_new, tempdir_make, tempdir_remove),
 		cmocka_unit_test_setup_teardown(without_hard_links_the_old_file_is_copied, tempdir_make, tempdir_remove),
 		cmocka_unit_test_setup_teardown(reading_is_bounded, tempdir_make, tempdir_remove),
