@@ -171,7 +171,8 @@ static enum scan_kind next_kind(struct scan *sc)
 		next = resume(sc, sc->off);
 		if (next < 0)
 			return SCAN_END;
-		if (sc->live && scan_at(sc->log, sc->off, sc->check_crc, &sc->m) > 0)
+		/* It may have been written meanwhile. */
+		if (sc->live && (size = scan_at(sc->log, sc->off, sc->check_crc, &sc->m)) > 0 && believed(sc, size))
 			continue;
 		sc->from = sc->off;
 		sc->to = sc->off = next;

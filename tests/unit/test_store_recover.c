@@ -282,6 +282,31 @@ static void a_hole_in_the_middle_of_a_queue_file(void **state)
 
 /* ---- Damage in the middle -------------------------------------------------------------------------------------------- */
 
+/* A record whose properties end in a zero is not taken for whole when what follows is damaged: a reader must get over it all the same. */
+static void looking_at_a_record_that_ends_in_zero_before_a_damaged_one_ends(void **state)
+{
+	struct mqstore_opt o = kit_opt(HERE);
+	struct mqstore *s = kit_open(HERE);
+	struct mqstore_record r = kit_record(kit_queue(s, "A", 0), "ends in zero");
+	struct mqstore_place place;
+
+	r.props[0] = (struct mq_str){ "a\001b\000", 4 };
+	assert_int_equal(mqstore_append(s, &r, 1, &place, NULL), 0);
+	kit_append(s, "A", 0, "damaged");
+	kit_append(s, "A", 0, "behind");
+	mqstore_flush(s, NULL);
+	kit_die(s);
+	kit_flip(LOG_FILE(0), place.end_off + 4);
+	o.read_only = true;
+	s = kit_open_opt(&o);
+	assert_string_equal(kit_body(s, "A", 0, 2), "behind");
+	kit_close(s);
+	s = kit_open(HERE);
+	assert_string_equal(kit_body(s, "A", 0, 2), "behind");
+	kit_check(s);
+	kit_close(s);
+}
+
 static void a_flipped_bit_costs_one_message(void **state)
 {
 	struct mqstore *s = kit_open(HERE);
@@ -820,6 +845,7 @@ int main(void)
 		TEST(entries_of_records_that_never_reached_the_disk),
 		TEST(entries_that_never_reached_the_disk),
 		TEST(a_hole_in_the_middle_of_a_queue_file),
+		TEST(looking_at_a_record_that_ends_in_zero_before_a_damaged_one_ends),
 		TEST(a_flipped_bit_costs_one_message),
 		TEST(an_empty_abort_has_the_newest_segments_checked),
 		TEST(the_number_of_a_damaged_message_is_not_given_again),
