@@ -5,7 +5,7 @@
  *   source, ...    a cluster, or a store   task      straight-line code on the loop
  *   feed, share    streams                 post      what is sent
  *
- * The end comes in this order: whoever waits is told; unmount; what was acknowledged is committed; leave. */
+ * Signals stay caught to the last: a second SIGTERM must not end what the first one began.  The end comes in this order: whoever waits is told; unmount; what was acknowledged is committed; leave. */
 #include "cluster.h"
 #include "feed.h"
 #include "message.h"
@@ -121,7 +121,6 @@ static void close_all(uv_loop_t *loop)
 	session_close();
 	file_close_all();
 	source->close(LEAVE_MS);
-	serve_signals_close();
 	uv_run(loop, UV_RUN_NOWAIT);
 	ops_free_all();
 	message_drop_all();

@@ -17,7 +17,11 @@
 #include <sys/queue.h>
 
 /* A write of less than SMALL bytes of lines waits for its answers: a shell's echo looks at what write says, not at close. */
-enum { SMALL = 4096, BATCH = 128, BATCH_BYTES = 64 * 1024, FLIGHT_BYTES = 8 * 1024 * 1024, FLIGHT_MESSAGES = 128, WAITERS = 16, RESULTS = 64, JSON_LINE_MAX = 8 * 1024 * 1024 };
+enum {
+	SMALL = 4096,
+	BATCH = 128, BATCH_BYTES = 64 * 1024,
+	FLIGHT_BYTES = 8 * 1024 * 1024, FLIGHT_MESSAGES = 128, WAITERS = 16, RESULTS = 64, JSON_LINE_MAX = 8 * 1024 * 1024,
+};
 
 struct post {
 	LIST_ENTRY(post) entry;
