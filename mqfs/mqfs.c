@@ -5,7 +5,8 @@
  *   source, ...    a cluster, or a store   task      straight-line code on the loop
  *   feed, share    streams                 post      what is sent
  *
- * Signals stay caught to the last: a second SIGTERM must not end what the first one began.  The end comes in this order: whoever waits is told; unmount; what was acknowledged is committed; leave. */
+ * The end comes in this order: whoever waits is told; unmount; what was acknowledged is committed; leave.  Signals stay
+ * caught to the last: a second SIGTERM must not end what the first one began. */
 #include "cluster.h"
 #include "feed.h"
 #include "message.h"
