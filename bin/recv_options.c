@@ -13,9 +13,9 @@ static const char help[] =
 	"usage: mq-recv [-0BehJluVw] [-c N] [-f FORMAT] [-g GROUP] [-n ADDRESS] [-o WHERE]\n"
 	"               [-q BROKER:ID] [-T TAGS] [-x COMMAND] [--broadcast]\n"
 	"               [--exec-timeout DURATION] [--filter EXPRESSION] [--jobs N]\n"
-	"               [--max-attempts N] [--on-exit MAP] [--open KEY] [--orderly] [--progress]\n"
-	"               [--reply COMMAND] [--resume FILE] [--timeout DURATION] [--verify KEY]\n"
-	"               TOPIC ...\n"
+	"               [--lease DURATION] [--max-attempts N] [--on-exit MAP] [--open KEY]\n"
+	"               [--orderly] [--pop] [--progress] [--reply COMMAND] [--resume FILE]\n"
+	"               [--timeout DURATION] [--verify KEY] TOPIC ...\n"
 	"\n"
 	"Receive messages of each TOPIC and write them to standard output.\n"
 	"\n"
@@ -25,6 +25,8 @@ static const char help[] =
 	"                          (without it: just look, at all queues)\n"
 	"      --orderly           a queue is one member's at a time, in order whatever happens\n"
 	"      --broadcast         every member gets everything\n"
+	"      --pop               the servers lend messages to any member, whatever the queue\n"
+	"      --lease DURATION    with it: for so long; renewed while it is needed (60s)\n"
 	"  -o, --from WHERE        begin (default), end, N: offset, -N: the last N of each queue,\n"
 	"                          @TIME; with -g: where GROUP stands nowhere yet (default stored)\n"
 	"  -q, --queue BROKER:ID   this queue only\n"
@@ -60,14 +62,16 @@ static const char help[] =
 	"  -h, --help              this\n"
 	"  -V, --version\n";
 
-enum { OPT_BROADCAST = 256, OPT_EXEC_TIMEOUT, OPT_FILTER, OPT_JOBS, OPT_MAX_ATTEMPTS, OPT_ON_EXIT, OPT_OPEN, OPT_ORDERLY, OPT_PROGRESS,
-       OPT_REPLY, OPT_RESUME, OPT_TIMEOUT, OPT_VERIFY };
+enum { OPT_BROADCAST = 256, OPT_EXEC_TIMEOUT, OPT_FILTER, OPT_JOBS, OPT_LEASE, OPT_MAX_ATTEMPTS, OPT_ON_EXIT, OPT_OPEN, OPT_ORDERLY,
+       OPT_POP, OPT_PROGRESS, OPT_REPLY, OPT_RESUME, OPT_TIMEOUT, OPT_VERIFY };
 
 static const struct cli_option options[] = {
 	{ 'n', "nameserver", true },
 	{ 'g', "group", true },
 	{ OPT_ORDERLY, "orderly", false },
 	{ OPT_BROADCAST, "broadcast", false },
+	{ OPT_POP, "pop", false },
+	{ OPT_LEASE, "lease", true },
 	{ 'o', "from", true },
 	{ 'q', "queue", true },
 	{ 'T', "tags", true },
@@ -161,6 +165,12 @@ static void option(struct recv_options *o, int c, const char **from)
 		break;
 	case OPT_ORDERLY: o->consume.orderly = true; break;
 	case OPT_BROADCAST: o->consume.broadcast = true; break;
+	case OPT_POP: o->consume.pop = true; break;
+	case OPT_LEASE:
+		o->consume.pop_ms = cli_duration_ms("--lease", optarg);
+		if (o->consume.pop_ms < 1000 || o->consume.pop_ms > 259200000)
+			cli_usage_error("--lease: '%s': 1s to 3d are allowed", optarg);
+		break;
 	case 'o': *from = optarg; break;
 	case 'q': cli_queue("-q", optarg, &o->consume.queue.broker, &o->consume.queue.id); break;
 	case 'T': set_filter(o, optarg, false); break;
@@ -208,8 +218,14 @@ static void check(const struct recv_options *o)
 		cli_usage_error("-o stored: only a group (-g) has stored offsets");
 	if (k->orderly && k->broadcast)
 		cli_usage_error("--orderly and --broadcast exclude each other");
-	if ((k->orderly || k->broadcast) && !k->group)
-		cli_usage_error("--%s: a group is missing (-g)", k->orderly ? "orderly" : "broadcast");
+	if ((k->orderly || k->broadcast || k->pop) && !k->group)
+		cli_usage_error("--%s: a group is missing (-g)", k->orderly ? "orderly" : k->broadcast ? "broadcast" : "pop");
+	if (k->pop && k->broadcast)
+		cli_usage_error("--pop and --broadcast exclude each other");
+	if (k->pop && k->start != MQCLIENT_STORED && k->start != MQCLIENT_BEGIN && k->start != MQCLIENT_END)
+		cli_usage_error("-o: with --pop a group begins at begin or end");
+	if (k->pop_ms && !k->pop)
+		cli_usage_error("--lease: there is no --pop");
 	if (o->reply && !k->group)
 		cli_usage_error("--reply: a group is missing (-g): its members share the requests");
 	if (k->group && o->resume && !k->broadcast)
@@ -250,6 +266,8 @@ void recv_options(struct recv_options *o, int argc, char **argv)
 	o->json_input = o->command && o->out.mode == RECORD_JSON;
 	o->consume.window = o->command ? WINDOW_COMMAND : WINDOW;
 	o->consume.batch = o->command ? WINDOW_COMMAND / 2 : BATCH;
+	if (o->consume.pop && o->command) /* what waits here could run elsewhere */
+		o->consume.window = o->consume.batch = o->jobs ? o->jobs + 1 : 2;
 	if (!o->jobs)
 		o->jobs = 1;
 }

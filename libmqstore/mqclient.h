@@ -172,6 +172,10 @@ struct mqclient_consume_opt {
 	bool broadcast;               /* every member gets all; nothing is committed, where to start is the caller's affair (start_at) */
 	bool orderly;                 /* a queue is read under a lock that one member of the group has at a time: given up only when
 	                               * all that was handed out of it is settled.  Needs a group */
+	bool pop;                     /* messages are lent by the brokers one by one, to any member: settled with commit they are acked,
+	                               * else they come again, at once or when pop_ms is over; while they are out it is renewed.
+	                               * Needs a group; `orderly` then is the brokers' affair; start BEGIN or END; window: of all queues */
+	int64_t pop_ms;               /* for how long they are lent: 1,000 to 259,200,000; 0 = 60,000 */
 	const struct mq_str *topics;
 	size_t ntopics;
 	const char *filter;           /* "*", "A||B", or SQL92 with sql = true */
@@ -190,7 +194,8 @@ struct mqclient_consume_ops {
 	/* A message.  `body` is in plain form.  Messages of a queue come in order.  It counts as handed out until
 	 * mqclient_settle() says what became of it (without a group nothing needs to be settled; mqclient_pause() slows it down).
 	 * m and body are good until the callback returns.  Members of a group also get what was sent back to it: m->topic is then
-	 * %RETRY%GROUP, the name for mqclient_settle(), and the first topic is in the property RETRY_TOPIC. */
+	 * %RETRY%GROUP (popped: %RETRY%GROUP_TOPIC), the name for mqclient_settle(), and the first topic is in the property
+	 * RETRY_TOPIC. */
 	void (*message)(void *arg, const struct mq_message *m, struct mq_str body, const struct mqclient_queue *q);
 	/* Queues came or went (group members changed); what is unsettled in a lost queue will be delivered to another member. */
 	void (*assigned)(void *arg, struct mq_str topic, const struct mqclient_queue *q, size_t n);

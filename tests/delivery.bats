@@ -119,6 +119,78 @@ in_order() { # in_order COUNT
 	kill "$pid"
 }
 
+# ---- Popped ---------------------------------------------------------------------------------------------------------------
+
+@test "--pop: three members share one queue, and each message is one member's" {
+	start_cluster
+	mq-admin updateTopic -t t -c DefaultCluster -r 1 -w 1
+	seq 90 | mq-send t
+	for i in 1 2 3; do
+		background mq-recv -g g -o begin --pop -x "read n; echo \$n >>log$i; sleep 0.02" t
+		eval "reader$i=$pid"
+	done
+	all_done() { [ "$(cat log? 2>/dev/null | wc -l)" -ge 90 ]; }
+	until_true all_done
+	for i in 1 2 3; do
+		eval "kill \$reader$i; ended \$reader$i"
+		[ -s log$i ]
+	done
+	sort -n log? | cmp - <(seq 90)
+	run -0 mq-recv -g g --pop -e t
+	assert_output ''
+}
+
+@test "--pop: what a reader had in hand when it was killed comes again, what it acknowledged does not" {
+	seq 5 | mq-send -q local:0 t
+	background mq-recv -g g -o begin --pop --lease 1s -x 'read n; echo $n >>log; [ $n = 1 ] || exec sleep 60' t
+	until_true lines log 2
+	kill -9 "$pid"; ended "$pid"
+	again() { mq-recv -g g --pop -e t >>out; lines out 4; }
+	until_true again
+	sort -n out | cmp - <(seq 2 5)
+}
+
+@test "--pop: what is not acknowledged when it ends is given back at once" {
+	seq 5 | mq-send -q local:0 t
+	run -0 mq-recv -g g -o begin --pop -c 2 t
+	assert_output $'1\n2'
+	again() { mq-recv -g g --pop -e t >>out; lines out 3; }
+	until_true again
+	sort -n out | cmp - <(seq 3 5)
+}
+
+@test "--pop: a failing command's message comes again, and ends as a dead letter" {
+	echo bad | mq-send t
+	background mq-recv -g g -o begin --pop --max-attempts 2 --on-exit other=retry:1s -x 'echo >>log; exit 1' t
+	until_true lines log 2
+	dead() { [ "$(mq-recv -e %DLQ%g 2>/dev/null)" = bad ]; }
+	until_true dead
+	kill "$pid"; ended "$pid"
+	assert_equal "$(wc -l <log)" 2
+}
+
+@test "--pop: what takes longer than the lease is renewed, and runs once" {
+	echo slow | mq-send t
+	run -0 mq-recv -g g -o begin --pop --lease 1s -c 1 -x 'echo >>log; sleep 3' t
+	run -1 mq-recv -g g --pop --timeout 1s t
+	assert_output ''
+	assert_equal "$(wc -l <log)" 1
+}
+
+@test "--pop: in order, one batch at a time" {
+	seq 6 | mq-send -q local:0 t
+	run -0 mq-recv -g g -o begin --pop --orderly -e -x 'read n; echo $n >>log' t
+	cmp log <(seq 6)
+}
+
+@test "--pop: what does not go together" {
+	run -2 mq-recv --pop t
+	run -2 mq-recv -g g --pop --broadcast t
+	run -2 mq-recv -g g --pop -o 5 t
+	run -2 mq-recv -g g --lease 5s t
+	run -2 mq-recv -g g --pop --lease 1ms t
+}
+
 @test "--orderly and --broadcast: what does not go together" {
 	run -2 mq-recv --orderly t
 	run -2 mq-recv --broadcast t

@@ -1,6 +1,7 @@
 /* back.c: CONSUMER_SEND_MSG_BACK: a consumer could not do with a message; the broker is to bring it again, or to bury it. */
 #include "consume.h"
 #include "done.h"
+#include "pop.h"
 #include "../codec/property.h"
 
 int mqclient_send_back(struct mqclient_consumer *k, const struct mqclient_back *b, mqclient_done_cb *cb, void *arg, struct mq_error *e)
@@ -11,6 +12,9 @@ int mqclient_send_back(struct mqclient_consumer *k, const struct mqclient_back *
 
 	if (!k->group)
 		return err_set(e, MQ_EINVAL, "nothing can be sent back without a group");
+	rc = k->pop_ms ? pop_send_back(k, b, cb, arg, e) : 0;
+	if (rc != 0)
+		return rc < 0 ? rc : 0;
 	rc = done_call(k->c, broker_get(k->c, str_of(b->broker)), REQ_CONSUMER_SEND_MSG_BACK, 0, &l, &o, cb, arg, e,
 	               "send back message %s of topic '" MQ_STR_FMT "' to %s", b->id, MQ_STR_ARG(b->topic), b->broker);
 	if (rc < 0)

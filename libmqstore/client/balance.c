@@ -7,6 +7,7 @@
 #include "heartbeat.h"
 #include "link.h"
 #include "offset.h"
+#include "pop.h"
 #include "pull.h"
 #include "../codec/body_heartbeat.h"
 
@@ -79,7 +80,7 @@ static void assign(struct sub *s, const struct route_queue *v, size_t n)
 		changed = true;
 	}
 	s->balanced = true;
-	if (changed)
+	if (changed && !s->k->pop_ms) /* who pops has no queues of its own */
 		balance_tell(s);
 }
 
@@ -241,9 +242,13 @@ void balance_kick(struct mqclient_consumer *k)
 {
 	if (k->phase != CONSUME_RUNNING || k->dead)
 		return;
-	if (!k->member || k->broadcast) {
-		for (size_t i = 0; i < k->nsubs && !k->dead; i++)
-			assign_all(&k->subs[i]);
+	if (!k->member || k->broadcast || k->pop_ms) {
+		for (size_t i = 0; i < k->nsubs && !k->dead; i++) {
+			if (k->pop_ms)
+				pop_assign(&k->subs[i], assign);
+			else
+				assign_all(&k->subs[i]);
+		}
 		consume_check_end(k);
 		return;
 	}

@@ -4,6 +4,7 @@
 #include "heartbeat.h"
 #include "link.h"
 #include "offset.h"
+#include "pop.h"
 #include "qlock.h"
 #include "pull.h"
 
@@ -58,7 +59,7 @@ static void run(struct mqclient_consumer *k)
 	k->phase = CONSUME_RUNNING;
 	k->started_ms = client_now();
 	if (k->group)
-		client_timer_start(k->c, &k->commit_timer, CLIENT_COMMIT_MS);
+		client_timer_start(k->c, &k->commit_timer, k->pop_ms ? POP_AGAIN_MS / 2 : CLIENT_COMMIT_MS);
 	balance_kick(k);
 }
 
@@ -164,7 +165,8 @@ static void on_commit_timer(struct client_timer *t)
 	struct mqclient_consumer *k = client_container(t, struct mqclient_consumer, commit_timer);
 
 	offset_commit_all(k);
-	client_timer_start(k->c, &k->commit_timer, CLIENT_COMMIT_MS);
+	pop_tick(k);
+	client_timer_start(k->c, &k->commit_timer, k->pop_ms ? POP_AGAIN_MS / 2 : CLIENT_COMMIT_MS);
 }
 
 static void on_balance_timer(struct client_timer *t)
@@ -177,6 +179,10 @@ static void on_resume_timer(struct client_timer *t)
 	struct mqclient_consumer *k = client_container(t, struct mqclient_consumer, resume_timer);
 	struct pull *p, *next;
 
+	if (k->pop_ms) {
+		pop_resume(k);
+		return;
+	}
 	for (p = TAILQ_FIRST(&k->pulls); p && !k->paused; p = next) {
 		next = TAILQ_NEXT(p, entry);
 		pull_resume(p);
@@ -223,6 +229,7 @@ static void consumer_free(struct mqclient_consumer *k)
 	client_timer_stop(k->c, &k->resume_timer);
 	client_timer_stop(k->c, &k->route_timer);
 	client_timer_stop(k->c, &k->leave_timer);
+	pop_free_all(k);
 	free(k->subs);
 	free(k->group);
 	free(k->only_broker);
@@ -237,6 +244,10 @@ static int check(struct mqclient *c, const struct mqclient_consume_opt *opt, con
 
 	if ((opt->broadcast || opt->orderly) && !opt->group)
 		return err_set(e, MQ_EINVAL, "%s consumption needs a group", opt->broadcast ? "broadcast" : "ordered");
+	if (opt->pop && (!opt->group || opt->broadcast))
+		return err_set(e, MQ_EINVAL, "popping needs a group that does not broadcast");
+	if (opt->pop_ms < 0 || (opt->pop_ms > 0 && opt->pop_ms < POP_INVISIBLE_MIN_MS) || opt->pop_ms > POP_INVISIBLE_MAX_MS)
+		return err_set(e, MQ_EINVAL, "messages can be popped for %d to %d ms", POP_INVISIBLE_MIN_MS, POP_INVISIBLE_MAX_MS);
 	if (opt->broadcast && opt->orderly)
 		return err_set(e, MQ_EINVAL, "ordered and broadcast consumption exclude each other");
 	if (!opt->ntopics)
@@ -276,18 +287,22 @@ int mqclient_consume(struct mqclient *c, struct mqclient_consumer **out, const s
 	k = mem_alloc(sizeof *k);
 	k->c = c;
 	k->group = opt->group ? mem_strdup(opt->group) : NULL;
-	k->member = opt->group && !opt->queue.broker;
+	k->member = opt->group && (opt->pop || !opt->queue.broker);
+	k->pop_ms = !opt->pop ? 0 : opt->pop_ms ? opt->pop_ms : POP_INVISIBLE_MS;
+	k->pop_order = opt->pop && opt->orderly;
 	k->start = opt->start;
 	k->start_value = opt->start_value;
 	k->only_broker = opt->queue.broker ? mem_strdup(opt->queue.broker) : NULL;
 	k->only_id = opt->queue.id;
 	k->stop_at_end = opt->stop_at_end;
-	k->orderly = opt->orderly;
+	k->orderly = opt->orderly && !opt->pop; /* popped in order: the broker sees to it */
 	k->broadcast = opt->broadcast;
 	k->window = opt->window ? opt->window : CONSUME_WINDOW;
 	k->batch = opt->batch ? opt->batch : CONSUME_BATCH;
 	if (k->group && k->batch > k->window)
 		k->batch = k->window;
+	if (k->pop_ms && k->batch > POP_BATCH_MAX)
+		k->batch = POP_BATCH_MAX;
 	k->ops = *ops;
 	k->arg = arg;
 	k->balance_timer.cb = on_balance_timer;
@@ -302,8 +317,8 @@ int mqclient_consume(struct mqclient *c, struct mqclient_consumer **out, const s
 	k->subs = mem_alloc((opt->ntopics + 1) * sizeof *k->subs);
 	for (size_t i = 0; i < opt->ntopics && rc == 0; i++)
 		rc = sub_init(&k->subs[i], k, opt->topics[i], expr, opt->sql, false, e);
-	/* Who broadcasts sends nothing back. */
-	if (rc == 0 && k->member && !k->broadcast) {
+	/* Who broadcasts sends nothing back; what comes again of a pop is popped with its topic. */
+	if (rc == 0 && k->member && !k->broadcast && !k->pop_ms) {
 		retry = mem_printf(CONSUME_RETRY_PREFIX "%s", k->group);
 		rc = sub_init(&k->subs[k->nsubs], k, str_of(retry), "*", false, true, e);
 		free(retry);
@@ -328,6 +343,10 @@ void mqclient_settle(struct mqclient_consumer *k, struct mq_str topic, const str
 
 	if (!k->group)
 		return;
+	if (k->pop_ms) {
+		pop_settle(k, topic, q, queue_off, commit);
+		return;
+	}
 	p = consume_find(k, topic, q);
 	if (k->orderly && (p2 = find_gone(k, topic, q)) && window_settle(&p2->window, queue_off, commit)) {
 		qlock_settled(p2);
@@ -394,6 +413,8 @@ static int commit_rest(struct mqclient_consumer *k, int64_t until)
 			open |= p->committing;
 			due |= offset_due(p);
 		}
+		pop_tick(k);
+		open |= pop_busy(k);
 		if (!open && !due)
 			return 0;
 		if (now >= until)
@@ -403,8 +424,8 @@ static int commit_rest(struct mqclient_consumer *k, int64_t until)
 		mqclient_run(k->c, (int)((again < until ? again : until) - now));
 	}
 	if (!k->commit_rc)
-		k->commit_rc = err_set(&k->commit_why, MQ_ETIMEOUT, "store offsets of group '%s': no answer in time",
-		                       k->group);
+		k->commit_rc = err_set(&k->commit_why, MQ_ETIMEOUT, "%s of group '%s': no answer in time",
+		                       k->pop_ms ? "acks" : "store offsets", k->group);
 	return k->commit_rc;
 }
 
@@ -420,6 +441,7 @@ static void leave_begin(struct mqclient_consumer *k)
 	client_timer_stop(k->c, &k->commit_timer);
 	client_timer_stop(k->c, &k->route_timer);
 	client_timer_stop(k->c, &k->resume_timer);
+	pop_give_back(k);
 	while ((p = TAILQ_FIRST(&k->pulls)))
 		pull_drop(p);
 }
@@ -451,6 +473,8 @@ static void on_leave_timer(struct client_timer *t)
 		offset_commit(p);
 		open |= p->committing || offset_due(p);
 	}
+	pop_tick(k);
+	open |= pop_busy(k);
 	if (open && client_now() < k->leave_until) {
 		client_timer_start(k->c, &k->leave_timer, COMMIT_AGAIN_MS);
 		return;

@@ -1,10 +1,11 @@
 /* consume.h: a consumer and the queues it reads, as consume.c, balance.c, pull.c, offset.c and qlock.c share them.
  *
- * Four ways to consume:
+ * Five ways to consume:
  *   member     a group: heartbeats, queues shared out among the members, offsets committed
  *   group, and one queue given: that queue, whoever else reads it; offsets committed; no member
  *   broadcast  a member that reads every queue and commits nothing
  *   look only  no group: every queue, nothing committed
+ *   pop        a group: messages are lent by the brokers, see pop.h
  *
  *      starting -> routes known -> (member: heartbeat answered) -> running -> leaving
  *
@@ -126,6 +127,9 @@ struct mqclient_consumer {
 	int32_t only_id;
 	bool stop_at_end, sql;
 	bool orderly, broadcast;
+	int64_t pop_ms;                 /* pop.c: it pops, for so long; 0: it pulls */
+	bool pop_order;
+	struct pop_state *pop;          /* pop.c */
 	int32_t window, batch;
 	struct mqclient_consume_ops ops;
 	void *arg;

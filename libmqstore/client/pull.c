@@ -15,6 +15,7 @@
 #include "heartbeat.h"
 #include "link.h"
 #include "offset.h"
+#include "pop.h"
 #include "qlock.h"
 #include "pull_start.h"
 #include "../base/byte.h"
@@ -28,7 +29,7 @@ static void on_pause(struct client_timer *t)
 
 	if (p->dropped)
 		return;
-	if (p->started)
+	if (p->started || p->k->pop_ms)
 		pull_go(p);
 	else if (p->k->orderly && !qlock_valid(p))
 		qlock_ask(p);
@@ -49,7 +50,9 @@ void pull_add(struct sub *s, struct broker *b, int32_t id)
 	p->next = p->handed = p->stored = p->end_off = -1;
 	p->pause.cb = on_pause;
 	TAILQ_INSERT_TAIL(&s->k->pulls, p, entry);
-	if (s->k->orderly)
+	if (s->k->pop_ms)
+		pop_go(p);
+	else if (s->k->orderly)
 		qlock_ask(p);
 	else
 		pull_start(p);
@@ -480,6 +483,10 @@ void pull_go(struct pull *p)
 	struct link *l;
 	int32_t n;
 
+	if (k->pop_ms) {
+		pop_go(p);
+		return;
+	}
 	if (p->dropped || !p->started || p->pulling || p->handing || k->paused || k->dead ||
 	    k->phase != CONSUME_RUNNING || p->held.n || client_timer_on(&p->pause) || (k->orderly && !qlock_valid(p)))
 		return;
