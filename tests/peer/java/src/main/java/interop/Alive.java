@@ -11,12 +11,13 @@ import org.apache.rocketmq.common.message.MessageQueue;
 public final class Alive {
 
     /**
-     * Arguments: name server, topic, producer group, consumer group. The topic gets ten messages, tagA and tagB in turn, key0..9;
+     * Arguments: name server, topic, producer group, consumer group, second topic. The first topic gets ten messages, tagA and tagB in
+     * turn, key0..9, then the second gets one with a trace;
      * for each a line "sent I UNIQUE-ID OFFSET-ID" is printed, and "started" when the consumer has all and has stored its offsets.
      */
     public static void main(String[] args) throws Exception {
         Ctx c = new Ctx(new Admin(args[0]));
-        DefaultMQProducer p = c.configure(new DefaultMQProducer(args[2], null, true, null)); // with traces
+        DefaultMQProducer p = c.configure(new DefaultMQProducer(args[2]));
         p.setClientIP("127.0.0.1");
         p.setInstanceName("alive-producer");
         c.start(p);
@@ -25,6 +26,12 @@ public final class Alive {
             SendResult r = p.send(Ctx.message(args[1], i % 4 < 2 ? "tagA" : "tagB", "key" + i, "body" + i), queues.get(i % queues.size()));
             System.out.println("sent " + i + " " + r.getMsgId() + " " + r.getOffsetMsgId());
         }
+        DefaultMQProducer traced = c.configure(new DefaultMQProducer(args[2] + "-traced", null, true, null));
+        traced.setClientIP("127.0.0.1");
+        traced.setInstanceName("alive-traced");
+        c.start(traced);
+        SendResult one = traced.send(Ctx.message(args[4], "traced"));
+        System.out.println("sent 10 " + one.getMsgId() + " " + one.getOffsetMsgId());
         Inbox inbox = new Inbox();
         var consumer = c.consumer(args[3], args[1], "*");
         consumer.setClientIP("127.0.0.1");
