@@ -221,8 +221,9 @@ static void compare(struct ha_agree *a)
 		     (long long)replica_segment_bytes(b->store), (long long)a->segment);
 	} else if (last < 0) {
 		/* compat: to a Java master 0 means its last segment; the first byte of a log is 0 in any case. */
-		a->r.begin = b->conf->syncFromLastFile ? -1 : a->r.master_min > 0 ? a->r.master_min :
-			     a->r.master_max >= a->segment ? 1 : 0;
+		a->r.begin = a->r.master_min > 0 || a->r.master_max < a->segment ? a->r.master_min : 1;
+		if (b->conf->syncFromLastFile && a->r.master_max - a->r.master_max % a->segment > a->r.master_min)
+			a->r.begin = a->r.master_max - a->r.master_max % a->segment;
 		finish(a, HA_AGREE_FOLLOW);
 	} else if (last < a->r.master_min) {
 		snprintf(a->r.why, sizeof a->r.why, "this log ends at %lld, the master's begins at %lld", (long long)end,

@@ -19,7 +19,7 @@ struct ha_agreed {
 		HA_AGREE_TOO_OLD,       /* what comes next is no longer there: nothing of this log can stay */
 		HA_AGREE_FAILED,        /* could not be found out, or must not be: why */
 	} what;
-	int64_t begin;                  /* FOLLOW with an empty log: it begins here; -1 = wherever the master begins */
+	int64_t begin;                  /* FOLLOW with an empty log: it begins here */
 	int64_t end, last;
 	int64_t master_min, master_max;
 	char why[400];

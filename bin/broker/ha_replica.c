@@ -41,7 +41,6 @@ struct ha_replica {
 	uint8_t head[HEAD];
 	size_t head_n;
 	int64_t body;           /* bytes of the block that are to come */
-	bool anywhere;          /* the log is empty and begins where the master does */
 	uint8_t report[8];
 	size_t report_left;     /* bytes of it that the socket did not take yet */
 
@@ -120,7 +119,7 @@ static int64_t have(struct ha_replica *r)
 {
 	int64_t max = mqstore_log_max(r->b->store), flushed = mqstore_flushed(r->b->store);
 
-	return r->anywhere ? 0 : r->b->conf->flushDiskType == FLUSH_SYNC && r->f.began && flushed < max ? flushed : max;
+	return r->b->conf->flushDiskType == FLUSH_SYNC && r->f.began && flushed < max ? flushed : max;
 }
 
 static void send_report(struct ha_replica *r)
@@ -160,18 +159,10 @@ void ha_replica_flushed(struct ha_replica *r)
 static int begin_block(struct ha_replica *r, struct mq_error *why)
 {
 	int64_t off = (int64_t)be64(r->head), n = (int32_t)be32(r->head + 8);
-	int rc = ha_follower_head(&r->f, off, n, r->anywhere ? -1 : mqstore_log_max(r->b->store), clock_mono_ms(), why);
+	int rc = ha_follower_head(&r->f, off, n, mqstore_log_max(r->b->store), clock_mono_ms(), why);
 
 	r->head_n = 0;
-	if (rc < 0 || n == 0)
-		return rc;
-	if (r->anywhere) {
-		rc = replica_begin(r->b->store, off, why);
-		r->anywhere = rc < 0;
-		if (rc == 0)
-			log_info("the log begins with the master's last segment at=%lld", (long long)off);
-	}
-	r->body = n;
+	r->body = rc < 0 ? 0 : n;
 	return rc;
 }
 
@@ -312,8 +303,7 @@ static void on_agreed(void *arg, const struct ha_agreed *a)
 		ha_follower_must_cut(&r->f);
 		break;
 	case HA_AGREE_FOLLOW:
-		r->anywhere = replica_last(r->b->store) < 0 && a->begin < 0;
-		if (replica_last(r->b->store) < 0 && a->begin >= 0 && replica_begin(r->b->store, a->begin, &e) < 0) {
+		if (replica_last(r->b->store) < 0 && replica_begin(r->b->store, a->begin, &e) < 0) {
 			lost(r, e.text, HA_REST_MS);
 			break;
 		}

@@ -19,10 +19,8 @@ static int first_report(struct ha_slave *s, const struct ha_log *log, int64_t of
 			       "log", (long long)off, (long long)log->min);
 	s->known = true;
 	s->asked = off;
-	/* compat: who has nothing gets the last segment.  (From its begin on, and that may be gone when the log is just that one.) */
-	s->next = off != 0 ? off : log->end - log->end % log->segment;
-	if (s->next < log->min)
-		s->next = log->min;
+	/* compat: who has nothing gets everything; the peer's master begins with its last segment, and its slaves lack the rest for ever. */
+	s->next = off != 0 ? off : log->min;
 	return 0;
 }
 
@@ -191,7 +189,7 @@ int ha_follower_head(struct ha_follower *f, int64_t off, int64_t n, int64_t end,
 	if (n < 0 || n > INT32_MAX / 2 || off < 0)
 		return err_set(why, MQ_EPROTO, "the master sends a block of %lld bytes at %lld: that is none", (long long)n,
 			       (long long)off);
-	if (end >= 0 && off != end)
+	if (off != end)
 		return err_set(why, MQ_EPROTO, "the master sends from %lld on, the log here ends at %lld", (long long)off, (long long)end);
 	f->began |= n > 0;
 	return 0;

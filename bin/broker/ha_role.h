@@ -111,8 +111,7 @@ void ha_follower_must_cut(struct ha_follower *f);
 void ha_follower_cut(struct ha_follower *f, int64_t now);
 /* The connection is gone, or was never made, or what came was wrong.  It is tried again after rest_ms. */
 void ha_follower_lost(struct ha_follower *f, int64_t now, int64_t rest_ms);
-/* The head of a block (n bytes from `off` on; 0 = heartbeat) has come.  end: of the log, -1 = the log is empty and began nowhere yet.
- * 0, or MQ_EPROTO with the reason. */
+/* The head of a block (n bytes from `off` on; 0 = heartbeat) has come.  end: of the log.  0, or MQ_EPROTO with the reason. */
 int ha_follower_head(struct ha_follower *f, int64_t off, int64_t n, int64_t end, int64_t now, struct mq_error *why);
 /* What to do now.  `end`: what can be reported.  Call after each block, and every second. */
 enum ha_do ha_follower_next(const struct ha_follower *f, int64_t end, const struct ha_limits *l, int64_t now);

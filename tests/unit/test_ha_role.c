@@ -34,13 +34,13 @@ static void nothing_is_sent_before_the_first_report(void **state)
 	assert_false(ha_slave_in_sync(&s, &log_now, &limits));
 }
 
-static void who_has_nothing_gets_the_last_segment(void **state)
+static void who_has_nothing_gets_everything(void **state)
 {
 	struct ha_slave s = slave_at(0);
 	struct ha_send a = ha_slave_next(&s, &log_now, &limits, 0);
 
 	assert_int_equal(a.what, HA_SEND_BLOCK);
-	assert_int_equal(a.off, 200000);
+	assert_int_equal(a.off, 1000);
 	assert_int_equal(a.n, 32768);
 }
 
@@ -234,9 +234,8 @@ static void a_block_must_begin_where_the_log_ends(void **state)
 	assert_int_equal(ha_follower_head(&f, 510, 10, 500, 1, &why), MQ_EPROTO);
 	assert_int_equal(ha_follower_head(&f, 490, 10, 500, 1, &why), MQ_EPROTO);
 	assert_int_equal(ha_follower_head(&f, 499, 0, 500, 1, &why), MQ_EPROTO); /* a heartbeat too */
-	assert_int_equal(ha_follower_head(&f, -8, 0, -1, 1, &why), MQ_EPROTO);
+	assert_int_equal(ha_follower_head(&f, -8, 0, -8, 1, &why), MQ_EPROTO);
 	assert_int_equal(ha_follower_head(&f, 500, -1, 500, 1, &why), MQ_EPROTO);
-	assert_int_equal(ha_follower_head(&f, 1 << 30, 5, -1, 1, &why), 0); /* an empty log takes any */
 	ha_follower_lost(&f, 2, 0);
 	assert_int_equal(ha_follower_head(&f, 500, 10, 500, 3, &why), MQ_EPROTO);
 }
@@ -333,11 +332,8 @@ static void connect_line(struct line *l, const struct machine *master, int64_t n
 	ha_slave_begin(&l->at_master, now);
 	assert_int_equal(ha_follower_next(&l->f, l->m.end, &limits, now), HA_DO_REPORT);
 	ha_follower_reported(&l->f, l->m.end, now);
-	/* compat: an empty slave asks for byte 1 on, so that it gets all of a log. */
 	if (ha_slave_report(&l->at_master, &log, l->m.end, now, &why) < 0)
 		fail_msg("%s", why.text);
-	if (l->m.end == 0)
-		l->at_master.next = 0;
 	l->up = true;
 }
 
@@ -469,7 +465,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nothing_is_sent_before_the_first_report),
-		cmocka_unit_test(who_has_nothing_gets_the_last_segment),
+		cmocka_unit_test(who_has_nothing_gets_everything),
 		cmocka_unit_test(who_has_something_gets_what_follows),
 		cmocka_unit_test(a_heartbeat_names_the_next_byte),
 		cmocka_unit_test(numbers_that_cannot_be_are_refused),
