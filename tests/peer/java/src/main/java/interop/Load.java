@@ -3,7 +3,9 @@ package interop;
 import java.util.concurrent.locks.LockSupport;
 import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
 import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
+import org.apache.rocketmq.client.consumer.listener.ConsumeOrderlyStatus;
 import org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently;
+import org.apache.rocketmq.client.consumer.listener.MessageListenerOrderly;
 import org.apache.rocketmq.client.producer.DefaultMQProducer;
 import org.apache.rocketmq.client.producer.SendResult;
 import org.apache.rocketmq.client.producer.SendStatus;
@@ -13,7 +15,7 @@ import org.apache.rocketmq.common.consumer.ConsumeFromWhere;
  * One client under load until standard input ends; each message is a line, so that others can compare.
  *
  * Arguments: produce NAMESRV TOPIC PREFIX RATE: sends PREFIX-0, PREFIX-1, ... and prints "acked BODY BROKER QUEUE OFFSET";
- * consume NAMESRV TOPIC GROUP: prints "got BODY".
+ * consume NAMESRV TOPIC GROUP: prints "got BODY"; orderly NAMESRV TOPIC GROUP: in order, prints "got BODY QUEUE OFFSET".
  */
 public final class Load {
     private static volatile boolean ended;
@@ -31,7 +33,7 @@ public final class Load {
         if (args[0].equals("produce")) {
             produce(args[1], args[2], args[3], Integer.parseInt(args[4]));
         } else {
-            consume(args[1], args[2], args[3]);
+            consume(args[1], args[2], args[3], args[0].equals("orderly"));
         }
         input.join();
         System.out.flush();
@@ -66,7 +68,7 @@ public final class Load {
         }
     }
 
-    private static void consume(String namesrv, String topic, String group) throws Exception {
+    private static void consume(String namesrv, String topic, String group, boolean orderly) throws Exception {
         DefaultMQPushConsumer c = new DefaultMQPushConsumer(group);
         c.setNamesrvAddr(namesrv);
         c.setInstanceName("load-java");
@@ -75,10 +77,17 @@ public final class Load {
         c.setConsumeThreadMin(2);
         c.setConsumeThreadMax(4);
         c.subscribe(topic, "*");
-        c.registerMessageListener((MessageListenerConcurrently) (messages, context) -> {
-            messages.forEach(m -> System.out.println("got " + Inbox.text(m)));
-            return ConsumeConcurrentlyStatus.CONSUME_SUCCESS;
-        });
+        if (orderly) {
+            c.registerMessageListener((MessageListenerOrderly) (messages, context) -> {
+                messages.forEach(m -> System.out.println("got " + Inbox.text(m) + " " + m.getQueueId() + " " + m.getQueueOffset()));
+                return ConsumeOrderlyStatus.SUCCESS;
+            });
+        } else {
+            c.registerMessageListener((MessageListenerConcurrently) (messages, context) -> {
+                messages.forEach(m -> System.out.println("got " + Inbox.text(m)));
+                return ConsumeConcurrentlyStatus.CONSUME_SUCCESS;
+            });
+        }
         Ctx.startSurely(c);
     }
 }
