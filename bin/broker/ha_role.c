@@ -19,7 +19,7 @@ static int first_report(struct ha_slave *s, const struct ha_log *log, int64_t of
 			       "log", (long long)off, (long long)log->min);
 	s->known = true;
 	s->asked = off;
-	/* compat: who has nothing gets everything; the peer's master begins with its last segment, and its slaves lack the rest for ever. */
+	/* compat: who has nothing gets everything; from the peer it gets the last segment, and lacks the rest for ever. */
 	s->next = off != 0 ? off : log->min;
 	return 0;
 }

@@ -4,6 +4,7 @@
 #include "delay.h"
 #include "group_table.h"
 #include "ha_replica.h"
+#include "mode_table.h"
 #include "offset_table.h"
 #include "topic_table.h"
 #include <base/clock.h>
@@ -13,6 +14,7 @@
 #include <base/sys.h>
 #include <codec/body_group.h>
 #include <codec/body_offset.h>
+#include <codec/body_pop.h>
 #include <codec/body_topic.h>
 #include <stdlib.h>
 
@@ -41,7 +43,7 @@ struct ha_sync {
 	int64_t begun_ms;               /* the last copy */
 	bool again;                     /* one was wanted since */
 	uv_timer_t tick;
-	struct kept modes, timer;
+	struct kept timer;
 	int closed;
 	bool trouble;                   /* said in the log */
 };
@@ -110,9 +112,8 @@ static void kept_write(uv_work_t *work)
 
 static void maybe_free(struct ha_sync *s)
 {
-	if (!s->closed || s->modes.busy || s->timer.busy)
+	if (!s->closed || s->timer.busy)
 		return;
-	buf_free(&s->modes.text);
 	buf_free(&s->timer.text);
 	free(s->addr);
 	free(s);
@@ -143,7 +144,18 @@ static int keep(struct ha_sync *s, struct kept *k, struct mq_str body)
 	return 0;
 }
 
-static int take_modes(struct ha_sync *s, struct mq_str body, struct mq_error *e) { return keep(s, &s->modes, body); }
+static int take_modes(struct ha_sync *s, struct mq_str body, struct mq_error *e)
+{
+	struct body_modes m;
+	int rc = body_modes_decode(body, &m, e);
+
+	if (rc < 0)
+		return rc;
+	mode_table_replace(s->b->modes, &m);
+	body_free(&m.keep);
+	return 0;
+}
+
 static int take_timer(struct ha_sync *s, struct mq_str body, struct mq_error *e) { return keep(s, &s->timer, body); }
 
 static const struct step {
@@ -295,9 +307,8 @@ struct ha_sync *ha_sync_new(struct broker *b, struct ha_replica *r)
 
 	s->b = b;
 	s->r = r;
-	s->modes.name = "messageRequestMode.json";
 	s->timer.name = "timermetrics";
-	s->modes.s = s->timer.s = s;
+	s->timer.s = s;
 	uv_timer_init(b->loop, &s->tick);
 	s->tick.data = s;
 	uv_timer_start(&s->tick, on_tick, TICK_MS, TICK_MS);

@@ -74,6 +74,28 @@ int mode_table_set(struct mode_table *t, const struct body_mode *m, struct mq_er
 	return 0;
 }
 
+void mode_table_replace(struct mode_table *t, const struct body_modes *to)
+{
+	size_t same = 0;
+	struct mode *x, *tmp;
+
+	for (size_t i = 0; i < to->n; i++) {
+		x = find(t, to->mode[i].topic, to->mode[i].group);
+		same += x && x->pop == to->mode[i].pop && x->share == to->mode[i].share;
+	}
+	if (same == to->n && HASH_COUNT(t->all) == to->n)
+		return;
+	HASH_ITER(hh, t->all, x, tmp) {
+		HASH_DEL(t->all, x);
+		free(x);
+	}
+	for (size_t i = 0; i < to->n && i < MODES_MAX; i++)
+		if (mq_check_topic(to->mode[i].topic, NULL) == 0 && mq_check_group(to->mode[i].group, NULL) == 0)
+			put(t, &to->mode[i]);
+	table_file_changed(&t->file);
+	log_info("modes of consumption taken from the master modes=%zu", to->n);
+}
+
 static int by_key(struct mode *a, struct mode *b)
 {
 	return str_cmp((struct mq_str){ a->key, a->key_n }, (struct mq_str){ b->key, b->key_n });

@@ -27,6 +27,8 @@ void mode_table_free(struct mode_table *t);
 struct body_mode mode_table_get(const struct mode_table *t, struct mq_str topic, struct mq_str group);
 /* 0, or MQ_EINVAL with the reason. */
 int mode_table_set(struct mode_table *t, const struct body_mode *m, struct mq_error *e);
+/* A slave's: the master's in the place of these. */
+void mode_table_replace(struct mode_table *t, const struct body_modes *to);
 void mode_table_write(struct mode_table *t, struct buf *out);   /* {"messageRequestModeMap"}: 402 and the file */
 
 #endif

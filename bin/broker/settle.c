@@ -191,6 +191,8 @@ void settle_plain(struct settle *s, struct req *q, const struct send_done *d)
 
 void settle_promise(struct settle *s, struct send_done *d, int64_t end_off, int32_t acks)
 {
+	if (!end_off)
+		return;
 	if (s->b->conf->flushDiskType == FLUSH_SYNC)
 		d->end_off = end_off;
 	d->ack_off = end_off;

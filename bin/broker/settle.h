@@ -37,7 +37,8 @@ void settle_free(struct settle *s);     /* ends with the next turns of the loop 
 void settle_send(struct settle *s, struct req *q, const struct send_done *d);
 /* Code 0 when what d waits for is true; code 1 if it cannot be or is not in time.  Nothing else of d is looked at. */
 void settle_plain(struct settle *s, struct req *q, const struct send_done *d);
-/* A record that ends at end_off was stored while ha_master_need() was `acks`: d waits for what the configuration promises of it. */
+/* A record that ends at end_off was stored while ha_master_need() was `acks`: d waits for what the configuration promises of it.
+ * end_off 0: nothing was stored. */
 void settle_promise(struct settle *s, struct send_done *d, int64_t end_off, int32_t acks);
 /* Code 0 when the table of topics as it is now is saved and registered. */
 void settle_topics(struct settle *s, struct req *q);
