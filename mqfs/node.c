@@ -92,6 +92,20 @@ struct node *node_child(struct node *parent, const struct kind *kind, const char
 	return n;
 }
 
+/* Most have gone.  The table grows but never shrinks by itself, and the allocator gives pages back only when told. */
+static void shrink(void)
+{
+	struct node *n, *tmp, *fewer = NULL;
+
+	HASH_ITER(hh, nodes, n, tmp) {
+		HASH_DEL(nodes, n);
+		HASH_ADD(hh, fewer, ino, sizeof(n->ino), n);
+	}
+	nodes = fewer;
+	peak = HASH_COUNT(nodes);
+	malloc_trim(0);
+}
+
 static void release(struct node *n)
 {
 	while (n && n->refs == 0 && n->lookups == 0) {
@@ -103,11 +117,8 @@ static void release(struct node *n)
 			parent->refs--;
 		n = parent;
 	}
-	/* Many small pieces lie between those that stay: the allocator gives pages back only when told. */
-	if (peak > 50000 && HASH_COUNT(nodes) < peak / 4) {
-		peak = HASH_COUNT(nodes);
-		malloc_trim(0);
-	}
+	if (peak > 50000 && HASH_COUNT(nodes) < peak / 4)
+		shrink();
 }
 
 void node_ref(struct node *n) { n->refs++; }
