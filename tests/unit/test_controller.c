@@ -358,6 +358,58 @@ static void an_event_that_is_cut_is_refused(void **state)
 	buf_free(&b);
 }
 
+/* ---- Bodies ---------------------------------------------------------------------------------------------------------- */
+
+static void a_sync_set_is_read_as_it_is_written(void **state)
+{
+	struct body_sync_set s;
+	struct buf b = { 0 };
+	struct mq_error e;
+
+	assert_int_equal(body_sync_set_decode(MQ_STR("{\"syncStateSet\":[2,1,2],\"syncStateSetEpoch\":3}"), &s, &e), 0);
+	assert_int_equal(s.n, 2);
+	assert_int_equal(s.epoch, 3);
+	assert_true(body_sync_set_has(&s, 1));
+	assert_false(body_sync_set_has(&s, 3));
+	body_sync_set_encode(&s, &b);
+	assert_true(str_is(buf_view(&b), "{\"syncStateSet\":[2,1],\"syncStateSetEpoch\":3}"));
+	assert_int_equal(body_sync_set_decode(MQ_STR("{}"), &s, &e), 0);
+	assert_int_equal(s.n, 0);
+	assert_int_equal(body_sync_set_decode(MQ_STR("{\"syncStateSet\":[1,"), &s, &e), MQ_EINVAL);
+	b.n = 0;
+	buf_cstr(&b, "{\"syncStateSet\":[0");
+	for (int i = 1; i <= SYNC_SET_MAX; i++)
+		buf_printf(&b, ",%d", i);
+	buf_cstr(&b, "]}");
+	assert_int_equal(body_sync_set_decode(buf_view(&b), &s, &e), MQ_EINVAL);
+	buf_free(&b);
+}
+
+static void what_was_elected_and_who_is_in_sync_are_written_as_the_peer_does(void **state)
+{
+	struct body_broker_addr addr[] = { { 1, MQ_STR("h:1") }, { 2, MQ_STR("h:2") } };
+	struct body_broker members = { .name = MQ_STR("a"), .cluster = MQ_STR("C"), .naddrs = 2, .addr = addr };
+	struct body_sync_set s = { .id = { 2 }, .n = 1, .epoch = 5 };
+	struct body_replica r[] = { { 1, MQ_STR("h:1"), false, false }, { 2, MQ_STR("h:2"), true, true } };
+	struct body_replicas all[] = { { MQ_STR("a"), 2, MQ_STR("h:2"), 4, 5, r, 2 }, { MQ_STR("b"), -1, MQ_STR(""), 0, 0, NULL, 0 } };
+	struct buf b = { 0 };
+
+	body_elected_encode(&members, &s, &b);
+	assert_non_null(memmem(b.p, b.n, "\"brokerMemberGroup\":{", 21));
+	assert_true(b.p[0] == '{' && b.p[b.n - 1] == '}');
+	assert_memory_equal(b.p + b.n - 20, "},\"syncStateSet\":[2]}" + 1, 20);
+	b.n = 0;
+	body_elected_encode(NULL, &s, &b);
+	assert_true(str_is(buf_view(&b), "{\"syncStateSet\":[2]}"));
+	b.n = 0;
+	body_replicas_encode(all, 2, &b);
+	assert_true(str_is(buf_view(&b), "{\"replicasInfoTable\":{\"a\":{\"inSyncReplicas\":[{\"alive\":true,\"brokerAddress\":\"h:2\",\"brokerId\":2,"
+		"\"brokerName\":\"a\"}],\"masterAddress\":\"h:2\",\"masterBrokerId\":2,\"masterEpoch\":4,\"notInSyncReplicas\":[{\"alive\":false,"
+		"\"brokerAddress\":\"h:1\",\"brokerId\":1,\"brokerName\":\"a\"}],\"syncStateSetEpoch\":5},\"b\":{\"inSyncReplicas\":[],"
+		"\"masterEpoch\":0,\"notInSyncReplicas\":[],\"syncStateSetEpoch\":0}}}"));
+	buf_free(&b);
+}
+
 /* ---- Any order ------------------------------------------------------------------------------------------------------- */
 
 /* Requests of every kind at random, and the promises of controller.h looked at after each; a second controller gets the events only
@@ -491,6 +543,7 @@ int main(void)
 		T(a_group_is_headless_when_its_master_is_dead_and_somebody_lives),
 		T(a_sync_set_changes_only_by_the_master_who_knows_the_newest), T(who_lives_is_not_forgotten_unless_asked_for),
 		T(the_state_is_the_same_after_save_and_load), T(an_event_that_is_cut_is_refused),
+		T(a_sync_set_is_read_as_it_is_written), T(what_was_elected_and_who_is_in_sync_are_written_as_the_peer_does),
 		T(promises_hold_whatever_is_asked_in_whatever_order), T(a_broker_lives_until_it_is_silent_or_its_connection_goes),
 		T(peers_are_ids_with_addresses_and_one_of_them_is_this),
 	};
