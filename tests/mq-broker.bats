@@ -77,7 +77,7 @@ log_has() { # log_has NAME PATTERN: within 5 s
 	run -2 mq-broker -p listenPort=70000
 	assert_output --partial listenPort
 	run -2 mq-broker -p brokerRole=SLAVE
-	assert_output --partial 'ASYNC_MASTER'
+	assert_output --partial 'brokerId 0'
 	run -2 mq-broker -p aclEnable=true
 	assert_output --partial 'aclEnable'
 	run -2 mq-broker -p 'brokerName=a b'

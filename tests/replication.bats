@@ -283,7 +283,8 @@ ha_connect() { exec 8<>"/dev/tcp/127.0.0.1/$((m_port + 1))"; }
 	for i in $(seq 500); do
 		(exec 8<>"/dev/tcp/127.0.0.1/$((m_port + 1))") 2>/dev/null
 	done
-	few() { [ "$(ls "/proc/$m_pid/fd" | wc -l)" -le "$before" ]; }
+	# Some come and go with files and flushes.
+	few() { [ "$(ls "/proc/$m_pid/fd" | wc -l)" -le $((before + 10)) ]; }
 	until_true few
 	seq 100 | mq-send t
 	same_logs

@@ -41,8 +41,10 @@ static void metadata(struct admin *a, struct mqclient_answer *ans)
 		if (rc == 0 && ans->code == 0)
 			return;
 	}
+	if (rc == 0)
+		cli_die(CLI_REFUSED, "%s: '%s' is no controller", a->command->name, admin_opt(a, "controllerAddress"));
 	cli_die(CLI_SYSTEM, "%s: no controller of '%s' answers: %s", a->command->name, admin_opt(a, "controllerAddress"),
-		rc ? mq_strerror(rc) : "it is none");
+		mq_strerror(rc));
 }
 
 /* The leader's address. */

@@ -201,6 +201,7 @@ int mqstore_append(struct mqstore *s, const struct mqstore_record *r, size_t n, 
 		m.store_ms = now;
 		m.log_off = s->log.max;
 		m.queue_off = derive_listed(r[i].sys_flag) ? r[i].queue->pos / CQ_ENTRY : 0;
+		p = commitlog_next(&s->log);
 		message_encode(&m, p);
 		place[i] = (struct mqstore_place){ m.log_off, m.queue_off, now, 0, (int32_t)be32(p) };
 		place[i].end_off = m.log_off + place[i].size;
@@ -209,7 +210,6 @@ int mqstore_append(struct mqstore *s, const struct mqstore_record *r, size_t n, 
 		commitlog_grow(&s->log, place[i].size);
 		derive_new(s, &r[i], p, &place[i]);
 		watched |= r[i].queue->watch;
-		p += place[i].size;
 	}
 	s->appended += (int64_t)n;
 	if (unlikely(watched) && s->arrival)

@@ -76,11 +76,6 @@ void commitlog_write_out(struct commitlog *log)
 		memcpy(g->p + at, log->stage, (size_t)n);
 	}
 	log->staged = 0;
-	if (log->stage_cap > STAGE) {
-		free(log->stage);
-		log->stage = NULL;
-		log->stage_cap = 0;
-	}
 	set_room(log);
 }
 
@@ -91,6 +86,11 @@ static void stage_room(struct commitlog *log, int64_t n)
 
 	if (log->staged + need > log->stage_cap)
 		commitlog_write_out(log);
+	if (log->stage_cap > STAGE && need <= STAGE && log->staged == 0) {
+		free(log->stage);
+		log->stage = NULL;
+		log->stage_cap = 0;
+	}
 	if (need > log->stage_cap) {
 		log->stage_cap = need > STAGE ? need : STAGE;
 		log->stage = mem_realloc(log->stage, (size_t)log->stage_cap);

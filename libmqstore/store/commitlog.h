@@ -34,7 +34,8 @@ struct commitlog {
 int commitlog_room(struct commitlog *log, int64_t n, struct mq_error *err);
 
 /* Room for n bytes that will be at log->max, all in one segment.  Returns 0, MQ_ETOOBIG, MQ_EFULL or -errno.  The bytes
- * count when the caller says commitlog_grow(). */
+ * count when the caller says commitlog_grow(); if he does that piece by piece, commitlog_next() says where each piece goes: what was
+ * grown before may have been written out meanwhile, because somebody looked at it. */
 static inline int commitlog_claim(struct commitlog *log, int64_t n, uint8_t **p, struct mq_error *err)
 {
 	int rc;
@@ -46,6 +47,11 @@ static inline int commitlog_claim(struct commitlog *log, int64_t n, uint8_t **p,
 	}
 	*p = log->stage + log->staged;
 	return 0;
+}
+
+static inline uint8_t *commitlog_next(const struct commitlog *log)
+{
+	return log->stage + log->staged;
 }
 
 static inline void commitlog_grow(struct commitlog *log, int64_t n)

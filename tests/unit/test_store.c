@@ -115,6 +115,48 @@ static void a_batch_is_in_one_segment_with_offsets_in_a_row(void **state)
 	kit_close(s);
 }
 
+static void append_keyed(struct mqstore *s, int *n, int batches)
+{
+	struct mqstore_record r[32];
+	struct mqstore_place place[32];
+	char props[32][64], body[32][32];
+
+	for (int round = 0; round < batches; round++) {
+		for (int i = 0; i < 32; i++, ++*n) {
+			snprintf(body[i], sizeof(body[i]), "m%d", *n);
+			snprintf(props[i], sizeof(props[i]), "KEYS\x01k%d\x02UNIQ_KEY\x01u%d\x02", *n, *n);
+			r[i] = kit_record(kit_queue(s, "T", 0), body[i]);
+			r[i].props[0] = (struct mq_str){ props[i], strlen(props[i]) };
+		}
+		assert_int_equal(mqstore_append(s, r, 32, place, NULL), 0);
+		mqstore_write_out(s);
+	}
+}
+
+/* After a crash the index catches up while batches come in, and looks at the log for that, up to the newest record: what was
+ * written out for it is not written again. */
+static void a_batch_that_is_looked_at_while_it_grows_is_whole(void **state)
+{
+	struct mqstore_opt opt = kit_opt(HERE);
+	struct mqstore *s;
+	int n = 0;
+
+	opt.gather = true;
+	s = kit_open_opt(&opt);
+	append_keyed(s, &n, 400);
+	kit_die(s);
+	s = kit_open_opt(&opt);
+	append_keyed(s, &n, 800);
+	for (int i = 0; i < n; i++) {
+		char want[32];
+
+		snprintf(want, sizeof(want), "m%d", i);
+		assert_string_equal(kit_body(s, "T", 0, i), want);
+	}
+	kit_check(s);
+	kit_close(s);
+}
+
 static void what_is_too_big_is_refused_and_uses_no_offset(void **state)
 {
 	struct mqstore_opt o = kit_opt(HERE);
@@ -615,6 +657,7 @@ int main(void)
 		TEST(messages_are_there_after_a_clean_stop),
 		TEST(a_segment_ends_with_a_blank_and_is_never_full_to_the_last_byte),
 		TEST(a_batch_is_in_one_segment_with_offsets_in_a_row),
+		TEST(a_batch_that_is_looked_at_while_it_grows_is_whole),
 		TEST(what_is_too_big_is_refused_and_uses_no_offset),
 		TEST(statuses_are_those_of_the_peer),
 		TEST(filtered_out_messages_are_passed_without_touching_them),
