@@ -77,6 +77,9 @@ void commitlog_write_out(struct commitlog *log)
 	}
 	log->staged = 0;
 	set_room(log);
+	/* The next claim gives a large stage back; the present one may not be done with it. */
+	if (log->stage_cap > STAGE)
+		log->room = log->max;
 }
 
 /* Place for n bytes and what may have to follow them: a blank, and zeros to the end of a page. */

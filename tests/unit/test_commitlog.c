@@ -89,6 +89,7 @@ static void a_claim_larger_than_the_usual_stage_is_whole_and_its_memory_goes(voi
 	put('x', 300 * 1024);
 	shows(0, 'x', 300 * 1024);
 	put('y', 300 * 1024);
+	commitlog_write_out(&log_);
 	assert_int_equal(commitlog_claim(&log_, 10, &p, NULL), 0);
 	put('z', 10);
 	shows(300 * 1024, 'y', 300 * 1024);
