@@ -67,6 +67,10 @@ state() { # state DIR
 	assert_equal "$(state "$Q")" "$before"
 }
 
+both_read() { # the queue that a message goes to is the producer's choice: either may come first
+	bodies T | grep -xE 'onetwo|twoone'
+}
+
 @test "store: what a running broker adds is seen" {
 	start_cluster
 	echo one | mq-send T
@@ -76,7 +80,7 @@ state() { # state DIR
 	sleep 0.5
 	echo two | mq-send T
 	until_true grep -qx two out
-	until_true test "$(bodies T)" = "$(printf 'one\ntwo')" -o "$(cat "$M"/topics/T/queues/*/messages/* | sort)" = onetwo
+	until_true both_read
 	kill $!
 }
 

@@ -45,7 +45,6 @@ bodies() { # bodies TOPIC: all of them, sorted, through the mount
 	cat "$M"/topics/"$1"/queues/*/messages/* 2>/dev/null | sort
 }
 
-# Bodies with a newline behind each, in order of the queues.
 total() { # total TOPIC: messages
 	awk -F'\t' '{ n += $3 - $2 } END { print n + 0 }' "$M/topics/$1/stats"
 }
