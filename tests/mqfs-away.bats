@@ -124,6 +124,7 @@ else: assert n == b"", n' "$T/tail" "$T/send" >out 3>&- &
 	for how in "umount -l" "fusermount3 -u -z"; do
 		sleep 100 <"$T/tail" 3>&- &
 		pids+=($!)
+		until_true opened $!
 		$how "$M"
 		start=$(date +%s%N)
 		ended "$fs_pid"

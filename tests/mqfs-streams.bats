@@ -26,11 +26,6 @@ reader() { # reader COMMAND...
 	pids+=("$reader")
 }
 
-# The stream is open: the kernel has it among the files of the process.
-opened() { # opened PID
-	ls -l "/proc/$1/fd" | grep -q "/.streams/\|/from@"
-}
-
 @test "cat tail shows what comes from now on, at once" {
 	seq 5 | mq-send T
 	reader cat "$T/tail"

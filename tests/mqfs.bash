@@ -41,6 +41,11 @@ within() { # within SECONDS COMMAND...
 	timeout -k 1 "$@"
 }
 
+# The stream is open: the kernel has it among the files of the process.
+opened() { # opened PID
+	ls -l "/proc/$1/fd" | grep -q "/.streams/\|/from@"
+}
+
 bodies() { # bodies TOPIC: all of them, sorted, through the mount
 	cat "$M"/topics/"$1"/queues/*/messages/* 2>/dev/null | sort
 }
