@@ -1,0 +1,200 @@
+/* fuzz_ha: covers what a replicating broker and a controller take from others: bin/broker/ha_role.c (reports of a slave, heads of a
+ * master's blocks), bin/namesrv/controller_event.c (events and states in the log that controllers share) and
+ * codec/body_controller.c.  The first byte chooses one of these; the promises of ha_role.h are looked at after each step. */
+#include "lab.h"
+#include "../../bin/broker/ha_role.h"
+#include "../../bin/namesrv/controller.h"
+#include <base/byte.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct ha_limits limits = { .heartbeat_ms = 5000, .silence_ms = 20000, .block_bytes = 32768, .gap_bytes = 1 << 20 };
+
+/* A log of which 0 <= min <= end holds, as a store promises. */
+static struct ha_log log_of(struct cursor *c)
+{
+	struct ha_log log = { .segment = 1024 + cursor_u16(c) };
+
+	log.min = (int64_t)cursor_u16(c) * log.segment;
+	log.end = log.min + cursor_u32(c);
+	return log;
+}
+
+/* Steps: 0 = a report follows, 1 = the log grows, 2 = send what is next, others = time goes on. */
+static void try_slave(struct cursor *c)
+{
+	struct ha_log log = log_of(c);
+	int64_t now = 1000000, sent = -1;
+	struct ha_slave s;
+
+	ha_slave_begin(&s, now);
+	while (!c->bad) {
+		uint8_t step = cursor_u8(c);
+
+		if (step == 0) {
+			int64_t off = (int64_t)cursor_u64(c);
+			bool known = s.known;
+			struct mq_error why = { 0 };
+
+			if (c->bad)
+				break;
+			if (ha_slave_report(&s, &log, off, now, &why) < 0) {
+				LAB_CHECK(why.text[0]);
+				break;
+			}
+			LAB_CHECK(off >= 0 && off <= log.end);
+			LAB_CHECK(!known || off <= sent);
+			if (!known)
+				sent = off ? off : log.min;
+			LAB_CHECK(s.acked <= log.end);
+		} else if (step == 1) {
+			log.end += cursor_u16(c);
+		} else if (step == 2) {
+			struct ha_send next = ha_slave_next(&s, &log, &limits, now);
+
+			if (next.what == HA_SEND_BLOCK) {
+				LAB_CHECK(s.known && next.off == sent && next.n > 0 && next.n <= limits.block_bytes);
+				LAB_CHECK(next.off >= log.min && next.off + next.n <= log.end);
+				LAB_CHECK(next.off / log.segment == (next.off + next.n - 1) / log.segment);
+				sent += next.n;
+			} else {
+				LAB_CHECK(next.n == 0);
+			}
+			if (next.what != HA_SEND_NOTHING)
+				ha_slave_sent(&s, &next, now);
+		} else {
+			now += step * 100;
+			ha_slave_is_gone(&s, &limits, now);
+		}
+		LAB_CHECK(!ha_slave_in_sync(&s, &log, &limits) || log.end - s.acked < limits.gap_bytes);
+	}
+}
+
+/* Steps: 0 = the head of a block follows, 1 = the master is known or not, 2 = connected and agreed, 3 = lost, 4 = must cut. */
+static void try_follower(struct cursor *c)
+{
+	int64_t end = cursor_u32(c), now = 1000000;
+	struct ha_follower f;
+
+	ha_follower_begin(&f);
+	while (!c->bad) {
+		uint8_t step = cursor_u8(c);
+
+		if (step == 0) {
+			int64_t off = (int64_t)cursor_u64(c), n = (int32_t)cursor_u32(c);
+			struct mq_error why = { 0 };
+
+			if (c->bad)
+				break;
+			if (ha_follower_head(&f, off, n, end, now, &why) == 0) {
+				LAB_CHECK(f.phase == HA_FOLLOWING && off == end && n >= 0);
+				end += n;
+			} else {
+				LAB_CHECK(why.text[0]);
+				ha_follower_lost(&f, now, HA_REST_MS);
+				LAB_CHECK(f.phase != HA_FOLLOWING);
+			}
+		} else if (step == 1) {
+			ha_follower_master(&f, cursor_u8(c) & 1, now);
+		} else if (step == 2 && f.phase == HA_DIALLING) {
+			ha_follower_connected(&f, now);
+			ha_follower_agreed(&f, now);
+		} else if (step == 3) {
+			ha_follower_lost(&f, now, HA_REST_MS);
+		} else if (step == 4 && f.phase == HA_AGREEING) {
+			ha_follower_must_cut(&f);
+			ha_follower_cut(&f, now);
+		} else {
+			now += step * 100;
+		}
+		switch (ha_follower_next(&f, end, &limits, now)) {
+		case HA_DO_DIAL:
+			LAB_CHECK(f.phase == HA_RESTING);
+			f.phase = HA_DIALLING;
+			break;
+		case HA_DO_REPORT:
+			LAB_CHECK(f.phase == HA_FOLLOWING);
+			ha_follower_reported(&f, end, now);
+			break;
+		case HA_DO_HANG_UP:
+			ha_follower_lost(&f, now, HA_REST_MS);
+			break;
+		case HA_DO_NOTHING:
+			break;
+		}
+	}
+}
+
+static void try_event(struct mq_str bytes)
+{
+	struct controller_event e, back;
+	struct buf out = { 0 }, again = { 0 };
+
+	if (controller_event_decode(bytes, &e) != 0)
+		return;
+	controller_event_encode(&e, &out);
+	LAB_CHECK(controller_event_decode(buf_view(&out), &back) == 0);
+	controller_event_encode(&back, &again);
+	LAB_CHECK(out.n == again.n && memcmp(out.p, again.p, out.n) == 0);
+	LAB_CHECK(e.set.n <= SYNC_SET_MAX);
+	buf_free(&out);
+	buf_free(&again);
+}
+
+static void try_state(struct mq_str bytes)
+{
+	struct controller *c = controller_new(), *d = controller_new();
+	struct buf out = { 0 }, again = { 0 };
+
+	if (controller_load(c, bytes) == 0) {
+		controller_save(c, &out);
+		LAB_CHECK(controller_load(d, buf_view(&out)) == 0);
+		controller_save(d, &again);
+		LAB_CHECK(out.n == again.n && memcmp(out.p, again.p, out.n) == 0);
+	} else {
+		LAB_CHECK(!controller_group_at(c, 0));
+	}
+	buf_free(&out);
+	buf_free(&again);
+	controller_free(c);
+	controller_free(d);
+}
+
+static void try_sync_set(struct mq_str body)
+{
+	struct body_sync_set s, back;
+	struct buf out = { 0 };
+	struct mq_error e = { 0 };
+
+	if (body_sync_set_decode(body, &s, &e) == 0) {
+		LAB_CHECK(s.n <= SYNC_SET_MAX);
+		body_sync_set_encode(&s, &out);
+		LAB_CHECK(body_sync_set_decode(buf_view(&out), &back, &e) == 0);
+		LAB_CHECK(back.n == s.n && back.epoch == s.epoch && memcmp(back.id, s.id, s.n * sizeof s.id[0]) == 0);
+	} else {
+		LAB_CHECK(e.text[0]);
+	}
+	buf_free(&out);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+{
+	char *copy;
+
+	if (n < 1)
+		return 0;
+	copy = lab_copy(p + 1, n - 1);
+	struct cursor c = cursor_of(copy, n - 1);
+	struct mq_str bytes = { copy, n - 1 };
+
+	switch (p[0] % 5) {
+	case 0: try_slave(&c); break;
+	case 1: try_follower(&c); break;
+	case 2: try_event(bytes); break;
+	case 3: try_state(bytes); break;
+	case 4: try_sync_set(bytes); break;
+	}
+	free(copy);
+	return 0;
+}
