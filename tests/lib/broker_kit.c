@@ -406,6 +406,16 @@ struct asked *kit_send(struct broker_kit *k, struct conn *c, const char *topic, 
 	return a;
 }
 
+struct asked *kit_send_props(struct broker_kit *k, struct conn *c, const char *topic, int queue, const char *body, const char *props)
+{
+	char id[16];
+
+	snprintf(id, sizeof id, "%d", queue);
+	return ask(k, c, REQ_SEND_MESSAGE, str_of(body), "producerGroup", "pg", "topic", topic, "defaultTopic", "TBW102",
+		   "defaultTopicQueueNums", "4", "queueId", id, "sysFlag", "0", "bornTimestamp", "1700000000000", "flag", "7",
+		   "properties", props, NULL);
+}
+
 struct asked *kit_pull_later(struct broker_kit *k, struct conn *c, const char *group, const char *topic, int queue, int64_t off,
                              const char *expr, int suspend_ms)
 {
@@ -448,4 +458,51 @@ const char *asked_bodies(const struct asked *a)
 	}
 	buf_char(&out, 0);
 	return out.p;
+}
+
+/* ---- The store --------------------------------------------------------------------------------------------------------- */
+
+int64_t kit_stored(struct broker_kit *k, const char *topic, int queue)
+{
+	struct mqstore_queue *q = mqstore_queue(k->b->store, str_of(topic), queue, false);
+
+	return q ? mqstore_queue_max(q) : 0;
+}
+
+void kit_await(struct broker_kit *k, const char *topic, int queue, int64_t n)
+{
+	for (int64_t end = clock_mono_us() + 2 * WAIT_MS * 1000; kit_stored(k, topic, queue) < n;) {
+		assert_true(clock_mono_us() < end);
+		broker_kit_run(k, 5);
+	}
+}
+
+struct mq_message kit_look(struct broker_kit *k, const char *topic, int queue, int64_t off)
+{
+	struct mqstore_queue *q = mqstore_queue(k->b->store, str_of(topic), queue, false);
+	struct mqstore_entry e;
+	struct mq_message m;
+	struct mq_str r;
+
+	assert_non_null(q);
+	assert_int_equal(mqstore_entry(q, off, &e), 0);
+	assert_int_equal(mqstore_at(k->b->store, e.log_off, &r), 0);
+	assert_true(mq_message_decode(r.p, r.n, true, &m) > 0);
+	return m;
+}
+
+void assert_prop(struct mq_str props, const char *name, const char *want)
+{
+	struct mq_str n, v;
+	size_t pos = 0;
+	int found = 0;
+
+	while (mq_prop_next(props, &pos, &n, &v))
+		if (str_is(n, name)) {
+			found++;
+			if (!want || !str_is(v, want))
+				fail_msg("%s is '" MQ_STR_FMT "', not '%s'", name, MQ_STR_ARG(v), want ? want : "absent");
+		}
+	if (found != (want ? 1 : 0))
+		fail_msg("%s is there %d times, not %d", name, found, want ? 1 : 0);
 }

@@ -5,6 +5,7 @@
 #define TEST_BROKER_KIT_H
 
 #include "base/buf.h"
+#include "codec/message.h"
 #include "net/conn.h"
 
 struct broker;
@@ -64,7 +65,17 @@ struct asked *kit_pull_later(struct broker_kit *k, struct conn *c, const char *g
                              const char *expr, int suspend_ms);
 struct asked *kit_heartbeat(struct broker_kit *k, struct conn *c, const char *client, const char *group, const char *topic,
                             const char *expr);
+/* With properties as they are on the wire, NUL-terminated; flag 7. */
+struct asked *kit_send_props(struct broker_kit *k, struct conn *c, const char *topic, int queue, const char *body, const char *props);
 /* Bodies in a pull's answer, joined by blanks, in a static buffer. */
 const char *asked_bodies(const struct asked *a);
+
+/* Straight from the store: messages in a queue so far, until there are n of them, and the one at an offset (good until the next
+ * append). */
+int64_t kit_stored(struct broker_kit *k, const char *topic, int queue);
+void kit_await(struct broker_kit *k, const char *topic, int queue, int64_t n);
+struct mq_message kit_look(struct broker_kit *k, const char *topic, int queue, int64_t off);
+/* The property is there once with this value; want NULL: it is not there. */
+void assert_prop(struct mq_str props, const char *name, const char *want);
 
 #endif

@@ -70,50 +70,6 @@ static struct broker *broker(struct fixture *f)
 	return broker_kit_broker(f->k);
 }
 
-static int64_t count(struct fixture *f, const char *topic, int queue)
-{
-	struct mqstore_queue *q = mqstore_queue(broker(f)->store, str_of(topic), queue, false);
-
-	return q ? mqstore_queue_max(q) : 0;
-}
-
-static void await(struct fixture *f, const char *topic, int64_t n)
-{
-	for (int64_t end = clock_mono_us() + 10000000; count(f, topic, 0) < n;) {
-		assert_true(clock_mono_us() < end);
-		broker_kit_run(f->k, 5);
-	}
-}
-
-static struct mq_message look(struct fixture *f, const char *topic, int queue, int64_t off)
-{
-	struct mqstore_queue *q = mqstore_queue(broker(f)->store, str_of(topic), queue, false);
-	struct mqstore_entry e;
-	struct mq_message m;
-	struct mq_str r;
-
-	assert_non_null(q);
-	assert_int_equal(mqstore_entry(q, off, &e), 0);
-	assert_int_equal(mqstore_at(broker(f)->store, e.log_off, &r), 0);
-	assert_true(mq_message_decode(r.p, r.n, true, &m) > 0);
-	return m;
-}
-
-static void assert_prop(struct mq_str props, const char *name, const char *want)
-{
-	struct mq_str n, v;
-	size_t pos = 0;
-	int found = 0;
-
-	while (mq_prop_next(props, &pos, &n, &v))
-		if (str_is(n, name)) {
-			found++;
-			if (!want || !str_is(v, want))
-				fail_msg("%s is '" MQ_STR_FMT "', not '%s'", name, MQ_STR_ARG(v), want ? want : "absent");
-		}
-	assert_int_equal(found, want ? 1 : 0);
-}
-
 static struct asked *send_back(struct fixture *f, int64_t log_off, int level, const char *max)
 {
 	char off[24], lvl[16];
@@ -132,7 +88,7 @@ static struct mq_message sent(struct fixture *f, const char *body)
 			      "g", "1700000000000", "h", "7", "i", props, NULL);
 
 	assert_int_equal(a->code, RESP_SUCCESS);
-	return look(f, "T", 1, asked_i64(a, "queueOffset"));
+	return kit_look(f->k, "T", 1, asked_i64(a, "queueOffset"));
 }
 
 static void set_group(struct fixture *f, const char *json)
@@ -150,10 +106,10 @@ static void what_is_sent_back_comes_again_as_itself(void **state)
 
 	id[mq_offset_id(&was.store_host, was.log_off, id)] = 0;
 	assert_int_equal(send_back(f, was.log_off, 1, NULL)->code, RESP_SUCCESS);
-	m = look(f, "SCHEDULE_TOPIC_XXXX", 0, 0);
+	m = kit_look(f->k, "SCHEDULE_TOPIC_XXXX", 0, 0);
 	assert_int_equal(m.reconsume_times, 1);
-	await(f, RETRY, 1);
-	m = look(f, RETRY, 0, 0);
+	kit_await(f->k, RETRY, 0, 1);
+	m = kit_look(f->k, RETRY, 0, 0);
 	assert_true(str_is(m.body, "bad"));
 	assert_int_equal(m.reconsume_times, 1);
 	assert_int_equal(m.flag, 7);
@@ -173,8 +129,8 @@ static void what_is_sent_back_comes_again_as_itself(void **state)
 
 	/* And once more: what the first time wrote stays, or is replaced. */
 	assert_int_equal(send_back(f, m.log_off, 2, NULL)->code, RESP_SUCCESS);
-	await(f, RETRY, 2);
-	m = look(f, RETRY, 0, 1);
+	kit_await(f->k, RETRY, 0, 2);
+	m = kit_look(f->k, RETRY, 0, 1);
 	assert_int_equal(m.reconsume_times, 2);
 	assert_prop(m.props, "RETRY_TOPIC", "T");
 	assert_prop(m.props, "ORIGIN_MESSAGE_ID", id);
@@ -189,10 +145,10 @@ static void the_broker_waits_longer_with_each_try(void **state)
 	struct mq_message m = sent(f, "x");
 
 	assert_int_equal(send_back(f, m.log_off, 0, NULL)->code, RESP_SUCCESS);
-	assert_int_equal(count(f, "SCHEDULE_TOPIC_XXXX", 2), 1); /* level 3 */
-	await(f, RETRY, 1);
-	assert_int_equal(send_back(f, look(f, RETRY, 0, 0).log_off, 0, NULL)->code, RESP_SUCCESS);
-	assert_int_equal(count(f, "SCHEDULE_TOPIC_XXXX", 3), 1); /* level 4 */
+	assert_int_equal(kit_stored(f->k, "SCHEDULE_TOPIC_XXXX", 2), 1); /* level 3 */
+	kit_await(f->k, RETRY, 0, 1);
+	assert_int_equal(send_back(f, kit_look(f->k, RETRY, 0, 0).log_off, 0, NULL)->code, RESP_SUCCESS);
+	assert_int_equal(kit_stored(f->k, "SCHEDULE_TOPIC_XXXX", 3), 1); /* level 4 */
 }
 
 /* An answer tells the consumer that it may count the message as done: then it must be there after a power cut. */
@@ -204,7 +160,7 @@ static void the_answer_waits_for_the_disk(void **state)
 	char off[24];
 
 	assert_int_equal(send_back(f, m.log_off, 1, NULL)->code, RESP_SUCCESS);
-	assert_true(mqstore_flushed(broker(f)->store) >= look(f, "SCHEDULE_TOPIC_XXXX", 0, 0).log_off);
+	assert_true(mqstore_flushed(broker(f)->store) >= kit_look(f->k, "SCHEDULE_TOPIC_XXXX", 0, 0).log_off);
 	broker_kit_settle(f->k);
 	broker_kit_block_workers(f->k);
 	snprintf(off, sizeof off, "%lld", (long long)m.log_off);
@@ -225,9 +181,9 @@ static void after_its_last_try_it_is_a_dead_letter(void **state)
 	struct mq_message was = sent(f, "poison"), m;
 
 	assert_int_equal(send_back(f, was.log_off, 1, "1")->code, RESP_SUCCESS);
-	await(f, RETRY, 1);
-	assert_int_equal(send_back(f, look(f, RETRY, 0, 0).log_off, 1, "1")->code, RESP_SUCCESS);
-	m = look(f, DLQ, 0, 0); /* at once */
+	kit_await(f->k, RETRY, 0, 1);
+	assert_int_equal(send_back(f, kit_look(f->k, RETRY, 0, 0).log_off, 1, "1")->code, RESP_SUCCESS);
+	m = kit_look(f->k, DLQ, 0, 0); /* at once */
 	assert_true(str_is(m.body, "poison"));
 	assert_int_equal(m.reconsume_times, 2);
 	assert_prop(m.props, "RETRY_TOPIC", "T");
@@ -236,7 +192,7 @@ static void after_its_last_try_it_is_a_dead_letter(void **state)
 	assert_int_equal(topic_table_find(broker(f)->topics, MQ_STR(DLQ))->conf.perm, 6);
 	assert_int_equal(broker(f)->metrics.dead_letters, 1);
 	broker_kit_run(f->k, 100);
-	assert_int_equal(count(f, RETRY, 0), 1);
+	assert_int_equal(kit_stored(f->k, RETRY, 0), 1);
 }
 
 static void a_negative_level_gives_up_at_once(void **state)
@@ -244,7 +200,7 @@ static void a_negative_level_gives_up_at_once(void **state)
 	struct fixture *f = *state;
 
 	assert_int_equal(send_back(f, sent(f, "x").log_off, -1, "16")->code, RESP_SUCCESS);
-	assert_int_equal(look(f, DLQ, 0, 0).reconsume_times, 1);
+	assert_int_equal(kit_look(f->k, DLQ, 0, 0).reconsume_times, 1);
 }
 
 /* Readable by whoever subscribes to it, and what fails there goes on to that group's own dead letters. */
@@ -258,7 +214,7 @@ static void dead_letters_are_read_and_fail_like_any_topic(void **state)
 	pull = kit_pull_later(f->k, f->c, "fixer", DLQ, 0, 0, "*", 0);
 	asked_wait(f->k, pull);
 	assert_string_equal(asked_bodies(pull), "x");
-	m = look(f, DLQ, 0, 0);
+	m = kit_look(f->k, DLQ, 0, 0);
 	{
 		char off[24];
 
@@ -266,8 +222,8 @@ static void dead_letters_are_read_and_fail_like_any_topic(void **state)
 		assert_int_equal(ask(f->k, f->c, REQ_CONSUMER_SEND_MSG_BACK, NONE, "offset", off, "group", "fixer", "delayLevel", "-1", NULL)->code,
 				 RESP_SUCCESS);
 	}
-	assert_prop(look(f, "%DLQ%fixer", 0, 0).props, "RETRY_TOPIC", "T");
-	assert_int_equal(count(f, DLQ, 0), 1);
+	assert_prop(kit_look(f->k, "%DLQ%fixer", 0, 0).props, "RETRY_TOPIC", "T");
+	assert_int_equal(kit_stored(f->k, DLQ, 0), 1);
 	asked_free(pull);
 }
 
@@ -280,10 +236,10 @@ static void the_group_says_how_often(void **state)
 
 	set_group(f, "{\"groupName\":\"g\",\"retryMaxTimes\":0}");
 	send_back(f, m.log_off, 1, NULL);
-	assert_int_equal(count(f, DLQ, 0), 1);
+	assert_int_equal(kit_stored(f->k, DLQ, 0), 1);
 	send_back(f, m.log_off, 1, "5"); /* the client knows better */
-	assert_int_equal(count(f, DLQ, 0), 1);
-	assert_int_equal(count(f, "SCHEDULE_TOPIC_XXXX", 0), 1);
+	assert_int_equal(kit_stored(f->k, DLQ, 0), 1);
+	assert_int_equal(kit_stored(f->k, "SCHEDULE_TOPIC_XXXX", 0), 1);
 }
 
 static void the_group_says_to_how_many_queues(void **state)
@@ -300,7 +256,7 @@ static void the_group_says_to_how_many_queues(void **state)
 	for (int64_t end = clock_mono_us() + 10000000; broker(f)->metrics.delayed_out < 7; broker_kit_run(f->k, 5))
 		assert_true(clock_mono_us() < end);
 	for (int i = 0; i < 3; i++)
-		assert_true(count(f, RETRY, i) >= 2);
+		assert_true(kit_stored(f->k, RETRY, i) >= 2);
 }
 
 static void a_group_without_retry_queues_wants_nothing_again(void **state)
@@ -394,14 +350,14 @@ static void a_retry_of_a_group_in_order_is_a_dead_letter(void **state)
 	struct fixture *f = *state;
 
 	assert_int_equal(send_retry(f, "1", "16")->code, RESP_SUCCESS);
-	await(f, RETRY, 1);
+	kit_await(f->k, RETRY, 0, 1);
 	lock(f, REQ_LOCK_BATCH_MQ, "one", Q0);
 	assert_int_equal(send_retry(f, "1", "16")->code, RESP_SUCCESS);
-	assert_prop(look(f, DLQ, 0, 0).props, "DELAY", NULL);
+	assert_prop(kit_look(f->k, DLQ, 0, 0).props, "DELAY", NULL);
 	lock(f, REQ_UNLOCK_BATCH_MQ, "one", Q0);
 	assert_int_equal(send_retry(f, "1", "16")->code, RESP_SUCCESS);
-	await(f, RETRY, 2);
-	assert_int_equal(count(f, DLQ, 0), 1);
+	kit_await(f->k, RETRY, 0, 2);
+	assert_int_equal(kit_stored(f->k, DLQ, 0), 1);
 }
 
 /* Go always says how often, and 0 by default. */
@@ -410,11 +366,11 @@ static void the_limit_of_a_retry_send_is_the_clients(void **state)
 	struct fixture *f = *state;
 
 	send_retry(f, "1", "0");
-	assert_int_equal(count(f, DLQ, 0), 1);
+	assert_int_equal(kit_stored(f->k, DLQ, 0), 1);
 	send_retry(f, "16", NULL);
-	assert_int_equal(count(f, DLQ, 0), 1);
+	assert_int_equal(kit_stored(f->k, DLQ, 0), 1);
 	send_retry(f, "17", NULL);
-	assert_int_equal(count(f, DLQ, 0), 2);
+	assert_int_equal(kit_stored(f->k, DLQ, 0), 2);
 }
 
 int main(void)

@@ -78,13 +78,6 @@ static struct mq_message look(struct fixture *f, const char *topic, int queue, i
 	return m;
 }
 
-static void assert_prop(struct mq_str props, const char *name, const char *want)
-{
-	struct mq_str v = mq_prop_get(props, name);
-
-	if (!str_is(v, want))
-		fail_msg("%s is '" MQ_STR_FMT "', not '%s'", name, MQ_STR_ARG(v), want);
-}
 
 static int count_props(struct mq_str props, const char *name)
 {

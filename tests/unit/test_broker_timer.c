@@ -1,6 +1,6 @@
 /* test_broker_timer.c: messages for a given time in a whole broker, by a clock that the test moves: when they come, what they look like,
  * what is refused, what cancels, and that they come once over stops, kills, and the loss of their files. */
-#include "broker_kit.h"
+#include "broker_life.h"
 #include "base/byte.h"
 #include "base/clock.h"
 #include "base/str.h"
@@ -28,11 +28,9 @@ static const char *const saving[] = { "timerFlushIntervalMs=20", "flushIntervalC
 enum { HOUR_MS = 3600000 };
 
 struct fixture {
-	struct broker_kit *k;
-	struct conn *c;
-	void *dir, *copy;
+	struct life l;
+	void *copy;             /* where a life goes on that was killed */
 	int lives;
-	int64_t shifted;        /* of wall time */
 };
 
 static int setup(void **state)
@@ -40,78 +38,33 @@ static int setup(void **state)
 	struct fixture *f = calloc(1, sizeof *f);
 
 	*state = f;
-	return tempdir_make(&f->dir) || tempdir_make(&f->copy);
+	return life_make(&f->l) || tempdir_make(&f->copy);
 }
 
 static int teardown(void **state)
 {
 	struct fixture *f = *state;
 
-	if (f->k)
-		broker_kit_stop(f->k);
-	clock_shift_wall(-f->shifted);
-	tempdir_remove(&f->dir);
+	life_end(&f->l);
 	tempdir_remove(&f->copy);
 	free(f);
 	return 0;
-}
-
-static void start_in(struct fixture *f, const char *dir, const char *const *props)
-{
-	struct mq_error e = { 0 };
-
-	f->k = broker_kit_start_in(dir, props, &e);
-	if (!f->k)
-		fail_msg("%s", e.text);
-	f->c = broker_kit_dial(f->k, false);
-}
-
-static void start(struct fixture *f, const char *const *props)
-{
-	start_in(f, f->dir, props);
-}
-
-static void stop(struct fixture *f)
-{
-	broker_kit_stop(f->k);
-	f->k = NULL;
-}
-
-static struct broker *broker(struct fixture *f)
-{
-	return broker_kit_broker(f->k);
-}
-
-static void shift(struct fixture *f, int64_t ms)
-{
-	clock_shift_wall(ms);
-	f->shifted += ms;
 }
 
 /* What was sent is in the wheel. */
 static void take_in(struct fixture *f)
 {
 	for (int i = 0; i < 50; i++)
-		timer_run(broker(f)->timer);
+		timer_run(life_broker(&f->l)->timer);
 }
 
 /* Wall time moves, and everything that is then to be done is done. */
 static void jump(struct fixture *f, int64_t ms)
 {
 	take_in(f);
-	shift(f, ms);
+	life_shift(&f->l, ms);
 	for (int i = 0; i < 50; i++)
-		timer_run(broker(f)->timer);
-}
-
-static struct asked *send_props(struct fixture *f, const char *topic, int queue, const char *body, const char *props)
-{
-	char id[16];
-
-	snprintf(id, sizeof id, "%d", queue);
-	return ask(f->k, f->c, REQ_SEND_MESSAGE, str_of(body), "producerGroup", "pg", "topic", topic, "defaultTopic", "TBW102",
-		   "defaultTopicQueueNums", "4", "queueId", id, "sysFlag", "0", "bornTimestamp", "1700000000000", "flag", "7",
-		   "properties", props, NULL);
+		timer_run(life_broker(&f->l)->timer);
 }
 
 static void send_for(struct fixture *f, const char *body, int64_t deliver_ms, const char *more)
@@ -119,7 +72,7 @@ static void send_for(struct fixture *f, const char *body, int64_t deliver_ms, co
 	char props[256];
 
 	snprintf(props, sizeof props, "UNIQ_KEY\001U-%s\002TIMER_DELIVER_MS\001%lld\002%s", body, (long long)deliver_ms, more);
-	assert_int_equal(send_props(f, "T", 0, body, props)->code, RESP_SUCCESS);
+	assert_int_equal(kit_send_props(f->l.k, f->l.c, "T", 0, body, props)->code, RESP_SUCCESS);
 }
 
 static void send_after(struct fixture *f, const char *body, int64_t ms)
@@ -133,44 +86,7 @@ static void cancel(struct fixture *f, const char *key, int64_t deliver_ms)
 	char props[256];
 
 	snprintf(props, sizeof props, "TIMER_DEL_UNIQKEY\001%s\002TIMER_DELIVER_MS\001%lld\002", key, (long long)deliver_ms);
-	assert_int_equal(send_props(f, "T", 0, "cancel", props)->code, RESP_SUCCESS);
-}
-
-static int64_t count(struct fixture *f, const char *topic, int queue)
-{
-	struct mqstore_queue *q = mqstore_queue(broker(f)->store, str_of(topic), queue, false);
-
-	return q ? mqstore_queue_max(q) : 0;
-}
-
-static void await(struct fixture *f, const char *topic, int queue, int64_t n)
-{
-	for (int64_t end = clock_mono_us() + 20000000; count(f, topic, queue) < n;) {
-		assert_true(clock_mono_us() < end);
-		broker_kit_run(f->k, 5);
-	}
-}
-
-static struct mq_message look(struct fixture *f, const char *topic, int queue, int64_t off)
-{
-	struct mqstore_queue *q = mqstore_queue(broker(f)->store, str_of(topic), queue, false);
-	struct mqstore_entry e;
-	struct mq_message m;
-	struct mq_str r;
-
-	assert_non_null(q);
-	assert_int_equal(mqstore_entry(q, off, &e), 0);
-	assert_int_equal(mqstore_at(broker(f)->store, e.log_off, &r), 0);
-	assert_true(mq_message_decode(r.p, r.n, true, &m) > 0);
-	return m;
-}
-
-static void assert_prop(struct mq_str props, const char *name, const char *want)
-{
-	struct mq_str v = mq_prop_get(props, name);
-
-	if (want ? !str_is(v, want) : v.n != 0)
-		fail_msg("%s is '" MQ_STR_FMT "', not '%s'", name, MQ_STR_ARG(v), want ? want : "absent");
+	assert_int_equal(kit_send_props(f->l.k, f->l.c, "T", 0, "cancel", props)->code, RESP_SUCCESS);
 }
 
 /* The bodies of a queue, joined by blanks. */
@@ -179,10 +95,10 @@ static const char *bodies(struct fixture *f, const char *topic, int queue)
 	static struct buf out;
 
 	out.n = 0;
-	for (int64_t off = 0; off < count(f, topic, queue); off++) {
+	for (int64_t off = 0; off < kit_stored(f->l.k, topic, queue); off++) {
 		if (off)
 			buf_char(&out, ' ');
-		buf_str(&out, look(f, topic, queue, off).body);
+		buf_str(&out, kit_look(f->l.k, topic, queue, off).body);
 	}
 	buf_char(&out, 0);
 	return out.p;
@@ -192,23 +108,23 @@ static int64_t pending(struct fixture *f)
 {
 	struct timer_stat st;
 
-	timer_stat(broker(f)->timer, &st);
+	timer_stat(life_broker(&f->l)->timer, &st);
 	return st.pending + st.behind;
 }
 
 /* The wheel is on the disk as it is now. */
 static void await_save(struct fixture *f)
 {
-	const char *path = tempdir_path(f->dir, "store/config/timercheck");
+	const char *path = tempdir_path(f->l.dir, "store/config/timercheck");
 
-	for (int64_t end = clock_mono_us() + 20000000;; broker_kit_run(f->k, 5)) {
+	for (int64_t end = clock_mono_us() + 20000000;; broker_kit_run(f->l.k, 5)) {
 		char *p;
 		size_t n;
 
 		assert_true(clock_mono_us() < end);
 		if (sys_read_file(path, 4096, &p, &n) < 0)
 			continue;
-		bool done = (int64_t)be64(p + 24) == count(f, TOPIC_TIMER, 0);
+		bool done = (int64_t)be64(p + 24) == kit_stored(f->l.k, TOPIC_TIMER, 0);
 		free(p);
 		if (done)
 			return;
@@ -220,10 +136,10 @@ static void kill_and_start(struct fixture *f, const char *const *props)
 {
 	const char *to = tempdir_path(f->copy, f->lives++ ? "y" : "x");
 
-	mqstore_write_out(broker(f)->store);
-	kit_copy(broker_kit_dir(f->k), to);
-	broker_kit_stop(f->k);
-	start_in(f, to, props);
+	mqstore_write_out(life_broker(&f->l)->store);
+	kit_copy(broker_kit_dir(f->l.k), to);
+	broker_kit_stop(f->l.k);
+	life_start_in(&f->l, to, props);
 }
 
 /* ---- One message ----------------------------------------------------------------------------------------------------------- */
@@ -236,27 +152,27 @@ static void a_message_comes_when_its_step_is_over_and_as_it_was_sent(void **stat
 	char text[32];
 	struct asked *a;
 
-	start(f, still);
+	life_start(&f->l, still);
 	now = clock_wall_ms();
 	due = now + HOUR_MS + 300;
 	step = due % 1000 == 0 ? due - 1000 : due / 1000 * 1000;
 	snprintf(text, sizeof text, "%lld", (long long)step);
 	char props[300];
 	snprintf(props, sizeof props, "KEYS\001k\002TAGS\001tag\002TIMER_DELIVER_MS\001%lld\002UNIQ_KEY\001U1\002mine\001yes\002", (long long)due);
-	a = send_props(f, "T", 2, "hello", props);
+	a = kit_send_props(f->l.k, f->l.c, "T", 2, "hello", props);
 	assert_int_equal(a->code, RESP_SUCCESS);
 	assert_int_equal(asked_i64(a, "queueId"), 2);
 	assert_int_equal(asked_i64(a, "queueOffset"), 0);
-	m = look(f, TOPIC_TIMER, 0, 0);
+	m = kit_look(f->l.k, TOPIC_TIMER, 0, 0);
 	assert_prop(m.props, "REAL_TOPIC", "T");
 	assert_prop(m.props, "REAL_QID", "2");
 	assert_prop(m.props, "TIMER_OUT_MS", text);
 	jump(f, step + 999 - clock_wall_ms() - 200);
-	assert_int_equal(count(f, "T", 2), 0); /* its step is not over */
+	assert_int_equal(kit_stored(f->l.k, "T", 2), 0); /* its step is not over */
 	assert_int_equal(pending(f), 1);
 	jump(f, step + 1000 - clock_wall_ms());
-	assert_int_equal(count(f, "T", 2), 1);
-	m = look(f, "T", 2, 0);
+	assert_int_equal(kit_stored(f->l.k, "T", 2), 1);
+	m = kit_look(f->l.k, "T", 2, 0);
 	assert_true(str_is(m.body, "hello"));
 	assert_int_equal(m.flag, 7);
 	assert_int_equal(m.born_ms, 1700000000000);
@@ -269,7 +185,7 @@ static void a_message_comes_when_its_step_is_over_and_as_it_was_sent(void **stat
 	assert_true(mq_prop_get(m.props, "TIMER_ENQUEUE_MS").n > 0);
 	assert_true(mq_prop_get(m.props, "TIMER_DEQUEUE_MS").n > 0);
 	assert_int_equal(pending(f), 0);
-	assert_int_equal(broker(f)->metrics.timers_out, 1);
+	assert_int_equal(life_broker(&f->l)->metrics.timers_out, 1);
 }
 
 static void messages_around_the_edge_of_a_step_never_come_early_nor_late(void **state)
@@ -277,7 +193,7 @@ static void messages_around_the_edge_of_a_step_never_come_early_nor_late(void **
 	struct fixture *f = *state;
 	int64_t edge;
 
-	start(f, still);
+	life_start(&f->l, still);
 	edge = (clock_wall_ms() + HOUR_MS) / 1000 * 1000;
 	send_for(f, "before", edge - 1, "");
 	send_for(f, "at", edge, "");
@@ -287,7 +203,7 @@ static void messages_around_the_edge_of_a_step_never_come_early_nor_late(void **
 	jump(f, edge + 5 - clock_wall_ms());
 	assert_string_equal(bodies(f, "T", 0), "before at");
 	for (int64_t off = 0; off < 2; off++)
-		assert_true(look(f, "T", 0, off).store_ms >= edge);
+		assert_true(kit_look(f->l.k, "T", 0, off).store_ms >= edge);
 	jump(f, edge + 1001 - clock_wall_ms());
 	assert_string_equal(bodies(f, "T", 0), "before at behind");
 }
@@ -296,9 +212,9 @@ static void a_delay_in_seconds_wins_over_one_in_ms_and_that_over_a_time(void **s
 {
 	struct fixture *f = *state;
 
-	start(f, still);
-	send_props(f, "T", 0, "x", "TIMER_DELAY_SEC\0017200\002TIMER_DELAY_MS\0015000\002TIMER_DELIVER_MS\0011\002");
-	send_props(f, "T", 0, "y", "TIMER_DELAY_MS\0015000\002TIMER_DELIVER_MS\0011\002");
+	life_start(&f->l, still);
+	kit_send_props(f->l.k, f->l.c, "T", 0, "x", "TIMER_DELAY_SEC\0017200\002TIMER_DELAY_MS\0015000\002TIMER_DELIVER_MS\0011\002");
+	kit_send_props(f->l.k, f->l.c, "T", 0, "y", "TIMER_DELAY_MS\0015000\002TIMER_DELIVER_MS\0011\002");
 	jump(f, 6100);
 	assert_string_equal(bodies(f, "T", 0), "y");
 	jump(f, 2 * HOUR_MS);
@@ -309,28 +225,28 @@ static void a_delay_level_wins_over_a_time(void **state)
 {
 	struct fixture *f = *state;
 
-	start(f, still);
-	send_props(f, "T", 0, "x", "DELAY\0013\002TIMER_DELAY_SEC\0017200\002");
-	assert_int_equal(count(f, "SCHEDULE_TOPIC_XXXX", 2), 1);
-	assert_int_equal(count(f, TOPIC_TIMER, 0), 0);
-	assert_prop(look(f, "SCHEDULE_TOPIC_XXXX", 2, 0).props, "TIMER_DELAY_SEC", NULL);
+	life_start(&f->l, still);
+	kit_send_props(f->l.k, f->l.c, "T", 0, "x", "DELAY\0013\002TIMER_DELAY_SEC\0017200\002");
+	assert_int_equal(kit_stored(f->l.k, "SCHEDULE_TOPIC_XXXX", 2), 1);
+	assert_int_equal(kit_stored(f->l.k, TOPIC_TIMER, 0), 0);
+	assert_prop(kit_look(f->l.k, "SCHEDULE_TOPIC_XXXX", 2, 0).props, "TIMER_DELAY_SEC", NULL);
 }
 
 static void what_is_due_already_is_an_ordinary_message(void **state)
 {
 	struct fixture *f = *state;
 
-	start(f, still);
-	send_props(f, "T", 0, "minus", "TIMER_DELAY_MS\001-1\002");
-	send_props(f, "T", 0, "past", "TIMER_DELIVER_MS\0011\002");
-	send_props(f, "T", 0, "was", "TIMER_DELIVER_MS\00199999999999999\002TIMER_OUT_MS\0015\002"); /* delivered, and sent on */
+	life_start(&f->l, still);
+	kit_send_props(f->l.k, f->l.c, "T", 0, "minus", "TIMER_DELAY_MS\001-1\002");
+	kit_send_props(f->l.k, f->l.c, "T", 0, "past", "TIMER_DELIVER_MS\0011\002");
+	kit_send_props(f->l.k, f->l.c, "T", 0, "was", "TIMER_DELIVER_MS\00199999999999999\002TIMER_OUT_MS\0015\002"); /* delivered, and sent on */
 	assert_string_equal(bodies(f, "T", 0), "minus past was");
-	assert_int_equal(count(f, TOPIC_TIMER, 0), 0);
+	assert_int_equal(kit_stored(f->l.k, TOPIC_TIMER, 0), 0);
 }
 
 static void assert_refused(struct fixture *f, const char *props, int code, const char *why)
 {
-	struct asked *a = send_props(f, "T", 0, "x", props);
+	struct asked *a = kit_send_props(f->l.k, f->l.c, "T", 0, "x", props);
 
 	assert_int_equal(a->code, code);
 	assert_non_null(strstr(a->remark.p, why));
@@ -341,16 +257,16 @@ static void a_time_that_cannot_be_is_refused(void **state)
 	static const char *const illegal = "timer message illegal, the delay time should not be bigger than the max delay 259200000ms";
 	struct fixture *f = *state;
 
-	start(f, still);
+	life_start(&f->l, still);
 	assert_refused(f, "TIMER_DELAY_SEC\0019223372036854775807\002", RESP_MESSAGE_ILLEGAL, illegal);
 	assert_refused(f, "TIMER_DELAY_SEC\001259201\002", RESP_MESSAGE_ILLEGAL, illegal);
 	assert_refused(f, "TIMER_DELAY_MS\001259200001\002", RESP_MESSAGE_ILLEGAL, illegal);
 	assert_refused(f, "TIMER_DELIVER_MS\0019223372036854775807\002", RESP_MESSAGE_ILLEGAL, illegal);
 	assert_refused(f, "TIMER_DELAY_SEC\001soon\002", RESP_MESSAGE_ILLEGAL, illegal);
 	assert_refused(f, "TIMER_DELAY_MS\001-5\002TIMER_DEL_UNIQKEY\001U\002", RESP_MESSAGE_ILLEGAL, illegal);
-	assert_int_equal(send_props(f, "T", 0, "x", "TIMER_DELAY_SEC\001259200\002")->code, RESP_SUCCESS);
-	assert_int_equal(count(f, TOPIC_TIMER, 0), 1);
-	assert_int_equal(count(f, "T", 0), 0);
+	assert_int_equal(kit_send_props(f->l.k, f->l.c, "T", 0, "x", "TIMER_DELAY_SEC\001259200\002")->code, RESP_SUCCESS);
+	assert_int_equal(kit_stored(f->l.k, TOPIC_TIMER, 0), 1);
+	assert_int_equal(kit_stored(f->l.k, "T", 0), 0);
 }
 
 static void with_the_wheel_off_times_are_refused_and_the_rest_goes_on(void **state)
@@ -358,12 +274,12 @@ static void with_the_wheel_off_times_are_refused_and_the_rest_goes_on(void **sta
 	static const char *const off[] = { "timerWheelEnable=false", NULL };
 	struct fixture *f = *state;
 
-	start(f, off);
+	life_start(&f->l, off);
 	assert_refused(f, "TIMER_DELAY_SEC\0015\002", RESP_SYSTEM_ERROR, "accurate timer message is not enabled, timerWheelEnable is false");
-	assert_int_equal(send_props(f, "T", 0, "x", "DELAY\0011\002")->code, RESP_SUCCESS);
-	assert_int_equal(send_props(f, "T", 0, "x", "")->code, RESP_SUCCESS);
-	stop(f);
-	assert_false(kit_exists(tempdir_path(f->dir, "store/timerwheel")));
+	assert_int_equal(kit_send_props(f->l.k, f->l.c, "T", 0, "x", "DELAY\0011\002")->code, RESP_SUCCESS);
+	assert_int_equal(kit_send_props(f->l.k, f->l.c, "T", 0, "x", "")->code, RESP_SUCCESS);
+	life_stop(&f->l);
+	assert_false(kit_exists(tempdir_path(f->l.dir, "store/timerwheel")));
 }
 
 static void a_crowded_step_refuses_more(void **state)
@@ -373,21 +289,21 @@ static void a_crowded_step_refuses_more(void **state)
 	int64_t due;
 	int taken = 0;
 
-	start(f, few);
+	life_start(&f->l, few);
 	due = clock_wall_ms() + HOUR_MS;
 	for (int i = 0; i < 60; i++) {
 		char props[64];
 		struct asked *a;
 
 		snprintf(props, sizeof props, "TIMER_DELIVER_MS\001%lld\002", (long long)due);
-		a = send_props(f, "T", 0, "x", props);
+		a = kit_send_props(f->l.k, f->l.c, "T", 0, "x", props);
 		taken += a->code == RESP_SUCCESS;
 		if (a->code != RESP_SUCCESS) {
 			assert_int_equal(a->code, RESP_SYSTEM_ERROR);
 			assert_string_equal(a->remark.p, "timer message is under flow control, max num limit is 6 or the current value is "
 					    "greater than 3 and less than 6, trigger random flow control");
 		}
-		timer_run(broker(f)->timer);
+		timer_run(life_broker(&f->l)->timer);
 	}
 	assert_in_range(taken, 4, 6);
 	send_for(f, "other", due + 5000, ""); /* another step */
@@ -399,16 +315,16 @@ static void what_the_broker_adds_cannot_be_sent(void **state)
 	struct mq_message m;
 	struct asked *a;
 
-	start(f, still);
+	life_start(&f->l, still);
 	send_for(f, "x", clock_wall_ms() + 5000, "REAL_TOPIC\001Other\002REAL_QID\0017\002TIMER_ENQUEUE_MS\0019\002TIMER_ROLL_TIMES\00155\002");
-	m = look(f, TOPIC_TIMER, 0, 0);
+	m = kit_look(f->l.k, TOPIC_TIMER, 0, 0);
 	assert_prop(m.props, "REAL_TOPIC", "T");
 	assert_prop(m.props, "REAL_QID", "0");
 	assert_prop(m.props, "TIMER_ENQUEUE_MS", NULL);
 	assert_prop(m.props, "TIMER_ROLL_TIMES", NULL);
 	jump(f, 7000);
 	assert_string_equal(bodies(f, "T", 0), "x");
-	a = send_props(f, TOPIC_TIMER, 0, "x", "");
+	a = kit_send_props(f->l.k, f->l.c, TOPIC_TIMER, 0, "x", "");
 	assert_int_equal(a->code, RESP_NO_PERMISSION);
 }
 
@@ -420,18 +336,18 @@ static void a_batch_waits_as_a_whole(void **state)
 		.props = MQ_STR("TIMER_DELAY_SEC\0015\002") };
 	struct asked *a;
 
-	start(f, still);
+	life_start(&f->l, still);
 	batch_put(&b, &m);
 	batch_put(&b, &n);
-	a = ask(f->k, f->c, REQ_SEND_BATCH_MESSAGE, buf_view(&b), "producerGroup", "pg", "topic", "T", "defaultTopic", "TBW102",
+	a = ask(f->l.k, f->l.c, REQ_SEND_BATCH_MESSAGE, buf_view(&b), "producerGroup", "pg", "topic", "T", "defaultTopic", "TBW102",
 		"defaultTopicQueueNums", "4", "queueId", "0", "sysFlag", "0", "bornTimestamp", "1", "flag", "0", "batch", "true",
 		"properties", "TIMER_DELAY_SEC\0015\002", NULL);
 	assert_int_equal(a->code, RESP_SUCCESS);
-	assert_int_equal(count(f, TOPIC_TIMER, 0), 2);
+	assert_int_equal(kit_stored(f->l.k, TOPIC_TIMER, 0), 2);
 	jump(f, 7000);
 	assert_string_equal(bodies(f, "T", 0), "one two");
 	batch_put(&b, &timed);
-	a = ask(f->k, f->c, REQ_SEND_BATCH_MESSAGE, buf_view(&b), "producerGroup", "pg", "topic", "T", "defaultTopic", "TBW102",
+	a = ask(f->l.k, f->l.c, REQ_SEND_BATCH_MESSAGE, buf_view(&b), "producerGroup", "pg", "topic", "T", "defaultTopic", "TBW102",
 		"defaultTopicQueueNums", "4", "queueId", "0", "sysFlag", "0", "bornTimestamp", "1", "flag", "0", "batch", "true", NULL);
 	assert_int_equal(a->code, RESP_MESSAGE_ILLEGAL);
 	buf_free(&b);
@@ -444,7 +360,7 @@ static void a_step_comes_oldest_first_and_steps_in_their_order(void **state)
 	struct fixture *f = *state;
 	int64_t base;
 
-	start(f, still);
+	life_start(&f->l, still);
 	base = (clock_wall_ms() + 10000) / 1000 * 1000;
 	send_for(f, "c", base + 3500, "");
 	send_for(f, "a", base + 100, "");
@@ -460,16 +376,16 @@ static void many_in_one_step_all_come(void **state)
 	struct fixture *f = *state;
 	int64_t due;
 
-	start(f, still);
+	life_start(&f->l, still);
 	due = clock_wall_ms() + HOUR_MS;
 	for (int i = 0; i < 1500; i++)
 		send_for(f, "x", due, "");
 	jump(f, HOUR_MS + 1500);
-	await(f, "T", 0, 1500);
-	broker_kit_settle(f->k);
-	assert_int_equal(count(f, "T", 0), 1500);
+	kit_await(f->l.k, "T", 0, 1500);
+	broker_kit_settle(f->l.k);
+	assert_int_equal(kit_stored(f->l.k, "T", 0), 1500);
 	assert_int_equal(pending(f), 0);
-	assert_int_equal(timer_count(broker(f)->timer, MQ_STR("T")), 0);
+	assert_int_equal(timer_count(life_broker(&f->l)->timer, MQ_STR("T")), 0);
 }
 
 static void what_is_beyond_the_window_rolls_and_comes_in_time(void **state)
@@ -478,21 +394,21 @@ static void what_is_beyond_the_window_rolls_and_comes_in_time(void **state)
 	struct fixture *f = *state;
 	int64_t due;
 
-	start(f, narrow);
+	life_start(&f->l, narrow);
 	due = clock_wall_ms() + 25000;
 	send_for(f, "far", due, "");
 	for (int i = 0; i < 23; i++) {
 		jump(f, 1000);
-		assert_int_equal(count(f, "T", 0), 0);
+		assert_int_equal(kit_stored(f->l.k, "T", 0), 0);
 	}
-	assert_int_equal(timer_count(broker(f)->timer, MQ_STR("T")), 1);
+	assert_int_equal(timer_count(life_broker(&f->l)->timer, MQ_STR("T")), 1);
 	jump(f, due + 1100 - clock_wall_ms());
-	assert_int_equal(count(f, "T", 0), 1);
-	assert_int_equal(count(f, TOPIC_TIMER, 0), 1 + (int64_t)broker(f)->metrics.timers_rolled);
-	assert_in_range(broker(f)->metrics.timers_rolled, 2, 4);
-	assert_prop(look(f, TOPIC_TIMER, 0, 1).props, "TIMER_ROLL_TIMES", "1");
-	assert_true(mq_prop_get(look(f, "T", 0, 0).props, "TIMER_ROLL_TIMES").n > 0);
-	assert_int_equal(timer_count(broker(f)->timer, MQ_STR("T")), 0);
+	assert_int_equal(kit_stored(f->l.k, "T", 0), 1);
+	assert_int_equal(kit_stored(f->l.k, TOPIC_TIMER, 0), 1 + (int64_t)life_broker(&f->l)->metrics.timers_rolled);
+	assert_in_range(life_broker(&f->l)->metrics.timers_rolled, 2, 4);
+	assert_prop(kit_look(f->l.k, TOPIC_TIMER, 0, 1).props, "TIMER_ROLL_TIMES", "1");
+	assert_true(mq_prop_get(kit_look(f->l.k, "T", 0, 0).props, "TIMER_ROLL_TIMES").n > 0);
+	assert_int_equal(timer_count(life_broker(&f->l)->timer, MQ_STR("T")), 0);
 }
 
 static void a_message_outlives_the_time_that_files_are_kept(void **state)
@@ -501,40 +417,40 @@ static void a_message_outlives_the_time_that_files_are_kept(void **state)
 	struct fixture *f = *state;
 	int64_t due;
 
-	start(f, brief);
+	life_start(&f->l, brief);
 	due = clock_wall_ms() + 3 * HOUR_MS;
 	send_for(f, "far", due, "");
 	for (int i = 0; i < 17; i++) {
 		int64_t n;
 
 		jump(f, HOUR_MS / 6);
-		assert_int_equal(count(f, "T", 0), 0);
-		n = count(f, TOPIC_TIMER, 0);
-		assert_true(look(f, TOPIC_TIMER, 0, n - 1).store_ms > clock_wall_ms() - HOUR_MS); /* a record that will be kept for a while */
+		assert_int_equal(kit_stored(f->l.k, "T", 0), 0);
+		n = kit_stored(f->l.k, TOPIC_TIMER, 0);
+		assert_true(kit_look(f->l.k, TOPIC_TIMER, 0, n - 1).store_ms > clock_wall_ms() - HOUR_MS); /* a record that will be kept for a while */
 	}
 	jump(f, due + 1100 - clock_wall_ms());
-	assert_int_equal(count(f, "T", 0), 1);
+	assert_int_equal(kit_stored(f->l.k, "T", 0), 1);
 }
 
 static void counters_never_fall_below_nothing(void **state)
 {
 	struct fixture *f = *state;
 
-	start(f, still);
+	life_start(&f->l, still);
 	for (int i = 0; i < 100; i++) {
-		send_props(f, "T", 0, "x", "TIMER_DELAY_MS\0013\002");
-		send_props(f, "T", 0, "x", "TIMER_DELAY_MS\0010\002");
-		assert_true(timer_count(broker(f)->timer, MQ_STR("T")) >= 0);
+		kit_send_props(f->l.k, f->l.c, "T", 0, "x", "TIMER_DELAY_MS\0013\002");
+		kit_send_props(f->l.k, f->l.c, "T", 0, "x", "TIMER_DELAY_MS\0010\002");
+		assert_true(timer_count(life_broker(&f->l)->timer, MQ_STR("T")) >= 0);
 	}
 	cancel(f, "nobody", clock_wall_ms() + 2000);
-	timer_run(broker(f)->timer);
-	assert_int_equal(timer_count(broker(f)->timer, MQ_STR("T")) >= 0, 1);
+	timer_run(life_broker(&f->l)->timer);
+	assert_int_equal(timer_count(life_broker(&f->l)->timer, MQ_STR("T")) >= 0, 1);
 	jump(f, 5000);
-	await(f, "T", 0, 200);
-	assert_int_equal(timer_count(broker(f)->timer, MQ_STR("T")), 0);
+	kit_await(f->l.k, "T", 0, 200);
+	assert_int_equal(timer_count(life_broker(&f->l)->timer, MQ_STR("T")), 0);
 	send_after(f, "one", 5000);
-	timer_run(broker(f)->timer);
-	assert_int_equal(timer_count(broker(f)->timer, MQ_STR("T")), 1);
+	timer_run(life_broker(&f->l)->timer);
+	assert_int_equal(timer_count(life_broker(&f->l)->timer, MQ_STR("T")), 1);
 }
 
 static void one_of_a_deleted_topic_does_not_hold_up_the_others(void **state)
@@ -542,17 +458,17 @@ static void one_of_a_deleted_topic_does_not_hold_up_the_others(void **state)
 	struct fixture *f = *state;
 	int64_t due;
 
-	start(f, still);
+	life_start(&f->l, still);
 	due = clock_wall_ms() + 5000;
 	for (int i = 0; i < 100; i++) {
 		char props[64];
 
 		snprintf(props, sizeof props, "TIMER_DELIVER_MS\001%lld\002", (long long)due);
-		assert_int_equal(send_props(f, i == 50 ? "Gone" : "T", 0, "x", props)->code, RESP_SUCCESS);
+		assert_int_equal(kit_send_props(f->l.k, f->l.c, i == 50 ? "Gone" : "T", 0, "x", props)->code, RESP_SUCCESS);
 	}
-	assert_int_equal(ask(f->k, f->c, REQ_DELETE_TOPIC_IN_BROKER, (struct mq_str){ 0 }, "topic", "Gone", NULL)->code, RESP_SUCCESS);
+	assert_int_equal(ask(f->l.k, f->l.c, REQ_DELETE_TOPIC_IN_BROKER, (struct mq_str){ 0 }, "topic", "Gone", NULL)->code, RESP_SUCCESS);
 	jump(f, 7000);
-	assert_int_equal(count(f, "T", 0), 99);
+	assert_int_equal(kit_stored(f->l.k, "T", 0), 99);
 	assert_int_equal(pending(f), 0);
 }
 
@@ -563,7 +479,7 @@ static void a_cancelled_message_does_not_come(void **state)
 	struct fixture *f = *state;
 	int64_t due;
 
-	start(f, still);
+	life_start(&f->l, still);
 	due = clock_wall_ms() + HOUR_MS;
 	send_for(f, "keep", due, "");
 	send_for(f, "drop", due, "");
@@ -573,8 +489,8 @@ static void a_cancelled_message_does_not_come(void **state)
 	cancel(f, "U-nobody", due);
 	jump(f, HOUR_MS + 1500);
 	assert_string_equal(bodies(f, "T", 0), "keep");
-	assert_int_equal(broker(f)->metrics.timers_cancelled, 2);
-	assert_int_equal(timer_count(broker(f)->timer, MQ_STR("T")), 0);
+	assert_int_equal(life_broker(&f->l)->metrics.timers_cancelled, 2);
+	assert_int_equal(timer_count(life_broker(&f->l)->timer, MQ_STR("T")), 0);
 }
 
 static void a_cancellation_of_another_step_cancels_nothing(void **state)
@@ -582,7 +498,7 @@ static void a_cancellation_of_another_step_cancels_nothing(void **state)
 	struct fixture *f = *state;
 	int64_t due;
 
-	start(f, still);
+	life_start(&f->l, still);
 	due = clock_wall_ms() + HOUR_MS;
 	send_for(f, "x", due, "");
 	cancel(f, "U-x", due + 2000);
@@ -593,7 +509,7 @@ static void a_cancellation_of_another_step_cancels_nothing(void **state)
 /* What clients of 5.3 do: the answer to the send says how. */
 static struct asked *recall(struct fixture *f, const char *topic, const char *handle)
 {
-	return ask(f->k, f->c, REQ_RECALL_MESSAGE, (struct mq_str){ 0 }, "topic", topic, "recallHandle", handle, "producerGroup", "pg", NULL);
+	return ask(f->l.k, f->l.c, REQ_RECALL_MESSAGE, (struct mq_str){ 0 }, "topic", topic, "recallHandle", handle, "producerGroup", "pg", NULL);
 }
 
 static void a_message_is_taken_back_by_its_handle(void **state)
@@ -602,18 +518,18 @@ static void a_message_is_taken_back_by_its_handle(void **state)
 	char handle[600], props[128];
 	struct asked *a;
 
-	start(f, still);
+	life_start(&f->l, still);
 	snprintf(props, sizeof props, "UNIQ_KEY\001U1\002TIMER_DELIVER_MS\001%lld\002", (long long)clock_wall_ms() + HOUR_MS);
-	a = send_props(f, "T", 2, "x", props);
+	a = kit_send_props(f->l.k, f->l.c, "T", 2, "x", props);
 	snprintf(handle, sizeof handle, "%s", asked_get(a, "recallHandle"));
 	assert_true(strlen(handle) > 0 && strlen(handle) % 4 == 0);
-	assert_string_equal(asked_get(send_props(f, "T", 2, "y", ""), "recallHandle"), "");
+	assert_string_equal(asked_get(kit_send_props(f->l.k, f->l.c, "T", 2, "y", ""), "recallHandle"), "");
 	a = recall(f, "T", handle);
 	assert_int_equal(a->code, RESP_SUCCESS);
 	assert_string_equal(asked_get(a, "msgId"), "U1");
 	jump(f, HOUR_MS + 2000);
-	assert_int_equal(count(f, "T", 2), 1);
-	assert_int_equal(broker(f)->metrics.timers_cancelled, 1);
+	assert_int_equal(kit_stored(f->l.k, "T", 2), 1);
+	assert_int_equal(life_broker(&f->l)->metrics.timers_cancelled, 1);
 	assert_int_equal(recall(f, "T", handle)->code, RESP_ILLEGAL_OPERATION); /* its time is over */
 }
 
@@ -622,7 +538,7 @@ static void a_handle_that_is_none_takes_nothing_back(void **state)
 	struct fixture *f = *state;
 	char text[200], handle[400];
 
-	start(f, still);
+	life_start(&f->l, still);
 	send_after(f, "x", HOUR_MS);
 	assert_int_equal(recall(f, "T", "###")->code, RESP_ILLEGAL_OPERATION);
 	assert_int_equal(recall(f, "T", "djE=")->code, RESP_ILLEGAL_OPERATION); /* "v1" */
@@ -633,9 +549,9 @@ static void a_handle_that_is_none_takes_nothing_back(void **state)
 	snprintf(text, sizeof text, "v1 U b %lld U-x", (long long)clock_wall_ms() + HOUR_MS);
 	sodium_bin2base64(handle, sizeof handle, (unsigned char *)text, strlen(text), sodium_base64_VARIANT_URLSAFE);
 	assert_int_equal(recall(f, "T", handle)->code, RESP_ILLEGAL_OPERATION);
-	broker_kit_set(f->k, "recallMessageEnable", "false");
+	broker_kit_set(f->l.k, "recallMessageEnable", "false");
 	assert_int_equal(recall(f, "T", handle)->code, RESP_NO_PERMISSION);
-	assert_int_equal(count(f, TOPIC_TIMER, 0), 1);
+	assert_int_equal(kit_stored(f->l.k, TOPIC_TIMER, 0), 1);
 }
 
 /* ---- Looking ------------------------------------------------------------------------------------------------------------------ */
@@ -647,13 +563,13 @@ static void what_waits_is_listed_in_parts(void **state)
 	int64_t base, last = 0;
 	int n = 0, parts = 0;
 
-	start(f, still);
+	life_start(&f->l, still);
 	base = (clock_wall_ms() + HOUR_MS) / 1000 * 1000;
 	for (int i = 0; i < 20; i++)
 		send_for(f, "x", base + i / 5 * 10000 + 1, "");
 	take_in(f);
 	while (strcmp(from, "-1")) {
-		struct asked *a = ask(f->k, f->c, REQ_LIST_TIMERS, (struct mq_str){ 0 }, "fromMs", from, "before", before, "maxMsgNums", "3", NULL);
+		struct asked *a = ask(f->l.k, f->l.c, REQ_LIST_TIMERS, (struct mq_str){ 0 }, "fromMs", from, "before", before, "maxMsgNums", "3", NULL);
 		struct mq_message m;
 
 		assert_int_equal(a->code, RESP_SUCCESS);
@@ -671,8 +587,8 @@ static void what_waits_is_listed_in_parts(void **state)
 	}
 	assert_int_equal(n, 20);
 	assert_int_equal(parts, 7);
-	assert_int_equal(asked_i64(ask(f->k, f->c, REQ_LIST_TIMERS, (struct mq_str){ 0 }, "key", "U-x", NULL), "count"), 20);
-	assert_int_equal(asked_i64(ask(f->k, f->c, REQ_LIST_TIMERS, (struct mq_str){ 0 }, "topic", "Other", NULL), "count"), 0);
+	assert_int_equal(asked_i64(ask(f->l.k, f->l.c, REQ_LIST_TIMERS, (struct mq_str){ 0 }, "key", "U-x", NULL), "count"), 20);
+	assert_int_equal(asked_i64(ask(f->l.k, f->l.c, REQ_LIST_TIMERS, (struct mq_str){ 0 }, "topic", "Other", NULL), "count"), 0);
 }
 
 static void slaves_and_watchers_are_told_how_far_it_is(void **state)
@@ -680,18 +596,18 @@ static void slaves_and_watchers_are_told_how_far_it_is(void **state)
 	struct fixture *f = *state;
 	struct asked *a;
 
-	start(f, still);
+	life_start(&f->l, still);
 	send_after(f, "x", HOUR_MS);
 	send_after(f, "y", HOUR_MS);
 	take_in(f);
-	a = ask(f->k, f->c, REQ_GET_TIMER_CHECK_POINT, (struct mq_str){ 0 }, NULL);
+	a = ask(f->l.k, f->l.c, REQ_GET_TIMER_CHECK_POINT, (struct mq_str){ 0 }, NULL);
 	assert_int_equal(a->body.n, 56);
 	assert_int_equal(be64(a->body.p + 24), 2);
 	assert_in_range(be64(a->body.p), clock_wall_ms() - 5000, clock_wall_ms());
-	a = ask(f->k, f->c, REQ_GET_TIMER_METRICS, (struct mq_str){ 0 }, NULL);
+	a = ask(f->l.k, f->l.c, REQ_GET_TIMER_METRICS, (struct mq_str){ 0 }, NULL);
 	buf_char(&a->body, 0);
 	assert_non_null(strstr(a->body.p, "\"timingCount\":{\"T\":{\"count\":2,\"timeStamp\":"));
-	a = ask(f->k, f->c, REQ_GET_BROKER_RUNTIME_INFO, (struct mq_str){ 0 }, NULL);
+	a = ask(f->l.k, f->l.c, REQ_GET_BROKER_RUNTIME_INFO, (struct mq_str){ 0 }, NULL);
 	buf_char(&a->body, 0);
 	assert_non_null(strstr(a->body.p, "\"timerCongestNum\":\"2\""));
 }
@@ -702,29 +618,29 @@ static void taking_in_and_delivering_can_be_stopped_and_go_on(void **state)
 {
 	struct fixture *f = *state;
 
-	start(f, still);
-	broker_kit_set(f->k, "timerStopDequeue", "true");
+	life_start(&f->l, still);
+	broker_kit_set(f->l.k, "timerStopDequeue", "true");
 	send_after(f, "a", 5000);
 	jump(f, 10000);
-	assert_int_equal(count(f, "T", 0), 0);
-	broker_kit_set(f->k, "timerStopDequeue", "false");
+	assert_int_equal(kit_stored(f->l.k, "T", 0), 0);
+	broker_kit_set(f->l.k, "timerStopDequeue", "false");
 	jump(f, 1);
 	assert_string_equal(bodies(f, "T", 0), "a");
-	broker_kit_set(f->k, "timerStopEnqueue", "true");
+	broker_kit_set(f->l.k, "timerStopEnqueue", "true");
 	send_after(f, "b", 5000);
 	jump(f, 10000);
 	assert_string_equal(bodies(f, "T", 0), "a");
-	broker_kit_set(f->k, "timerStopEnqueue", "false");
+	broker_kit_set(f->l.k, "timerStopEnqueue", "false");
 	jump(f, 1);
 	assert_string_equal(bodies(f, "T", 0), "a b"); /* late, and at once */
-	assert_prop(look(f, "T", 0, 1).props, "TIMER_ENQUEUE_MS", "9223372036854775807");
+	assert_prop(kit_look(f->l.k, "T", 0, 1).props, "TIMER_ENQUEUE_MS", "9223372036854775807");
 }
 
 static void a_clock_set_back_delays_nothing_for_ever_and_repeats_nothing(void **state)
 {
 	struct fixture *f = *state;
 
-	start(f, still);
+	life_start(&f->l, still);
 	send_after(f, "a", 5000);
 	jump(f, 7000);
 	assert_string_equal(bodies(f, "T", 0), "a");
@@ -742,13 +658,13 @@ static void finer_steps_are_kept_finer(void **state)
 	struct fixture *f = *state;
 	int64_t due;
 
-	start(f, fine);
+	life_start(&f->l, fine);
 	due = (clock_wall_ms() + 60000) / 1000 * 1000 + 450;
 	send_for(f, "x", due, "");
 	jump(f, due - 80 - clock_wall_ms());
-	assert_int_equal(count(f, "T", 0), 0);
+	assert_int_equal(kit_stored(f->l.k, "T", 0), 0);
 	jump(f, due + 60 - clock_wall_ms());
-	assert_int_equal(count(f, "T", 0), 1);
+	assert_int_equal(kit_stored(f->l.k, "T", 0), 1);
 }
 
 /* ---- Stops ------------------------------------------------------------------------------------------------------------------- */
@@ -758,41 +674,41 @@ static void timers_outlive_a_stop(void **state)
 	struct fixture *f = *state;
 	int64_t due;
 
-	start(f, still);
+	life_start(&f->l, still);
 	due = clock_wall_ms() + HOUR_MS;
 	send_for(f, "a", due, "");
 	send_for(f, "b", due + 5000, "");
 	send_for(f, "c", due, "");
 	cancel(f, "U-c", due);
 	take_in(f);
-	stop(f);
-	assert_int_equal(kit_size(tempdir_path(f->dir, "store/timerwheel")), 38707200);
-	start(f, still);
-	assert_int_equal(timer_count(broker(f)->timer, MQ_STR("T")), 2);
+	life_stop(&f->l);
+	assert_int_equal(kit_size(tempdir_path(f->l.dir, "store/timerwheel")), 38707200);
+	life_start(&f->l, still);
+	assert_int_equal(timer_count(life_broker(&f->l)->timer, MQ_STR("T")), 2);
 	jump(f, HOUR_MS + 1500);
 	assert_string_equal(bodies(f, "T", 0), "a");
-	stop(f);
-	start(f, still);
+	life_stop(&f->l);
+	life_start(&f->l, still);
 	jump(f, 6000);
 	assert_string_equal(bodies(f, "T", 0), "a b");
-	stop(f);
-	start(f, still);
+	life_stop(&f->l);
+	life_start(&f->l, still);
 	jump(f, HOUR_MS);
 	assert_string_equal(bodies(f, "T", 0), "a b");
-	assert_int_equal(broker(f)->metrics.timers_found, 0);
+	assert_int_equal(life_broker(&f->l)->metrics.timers_found, 0);
 }
 
 static void what_came_due_while_the_broker_was_down_comes_at_the_start(void **state)
 {
 	struct fixture *f = *state;
 
-	start(f, still);
+	life_start(&f->l, still);
 	send_after(f, "a", 5000);
 	send_after(f, "b", HOUR_MS);
 	take_in(f);
-	stop(f);
-	shift(f, 2 * HOUR_MS);
-	start(f, still);
+	life_stop(&f->l);
+	life_shift(&f->l, 2 * HOUR_MS);
+	life_start(&f->l, still);
 	jump(f, 1);
 	assert_string_equal(bodies(f, "T", 0), "a b");
 }
@@ -802,23 +718,23 @@ static void after_a_kill_before_any_save_all_come_once(void **state)
 	struct fixture *f = *state;
 	int64_t due;
 
-	start(f, still);
+	life_start(&f->l, still);
 	due = clock_wall_ms() + 5000;
 	for (int i = 0; i < 200; i++)
 		send_for(f, "x", due + i % 7 * 1000, "");
 	jump(f, 9000); /* some are delivered */
-	await(f, "T", 0, 80);
-	broker_kit_settle(f->k);
-	assert_true(count(f, "T", 0) < 200);
+	kit_await(f->l.k, "T", 0, 80);
+	broker_kit_settle(f->l.k);
+	assert_true(kit_stored(f->l.k, "T", 0) < 200);
 	kill_and_start(f, still);
 	jump(f, HOUR_MS);
-	await(f, "T", 0, 200);
+	kit_await(f->l.k, "T", 0, 200);
 	jump(f, HOUR_MS);
-	assert_int_equal(count(f, "T", 0), 200);
-	assert_true(broker(f)->metrics.timers_found > 0);
+	assert_int_equal(kit_stored(f->l.k, "T", 0), 200);
+	assert_true(life_broker(&f->l)->metrics.timers_found > 0);
 	kill_and_start(f, still);
 	jump(f, HOUR_MS);
-	assert_int_equal(count(f, "T", 0), 200);
+	assert_int_equal(kit_stored(f->l.k, "T", 0), 200);
 }
 
 static void after_a_kill_between_saves_all_come_once(void **state)
@@ -826,27 +742,27 @@ static void after_a_kill_between_saves_all_come_once(void **state)
 	struct fixture *f = *state;
 	int64_t due;
 
-	start(f, saving);
+	life_start(&f->l, saving);
 	due = clock_wall_ms() + 5000;
 	for (int i = 0; i < 150; i++)
 		send_for(f, "x", due + i % 7 * 1000, "");
 	take_in(f);
 	await_save(f);
-	broker_kit_block_workers(f->k); /* no further save */
+	broker_kit_block_workers(f->l.k); /* no further save */
 	for (int i = 0; i < 50; i++)
 		send_for(f, "y", due + i % 7 * 1000, "");
 	jump(f, 9000);
 	const char *to = tempdir_path(f->copy, "x");
-	mqstore_write_out(broker(f)->store);
-	kit_copy(f->dir, to);
-	broker_kit_unblock_workers(f->k);
-	stop(f);
-	start_in(f, to, still);
+	mqstore_write_out(life_broker(&f->l)->store);
+	kit_copy(f->l.dir, to);
+	broker_kit_unblock_workers(f->l.k);
+	life_stop(&f->l);
+	life_start_in(&f->l, to, still);
 	jump(f, HOUR_MS);
-	await(f, "T", 0, 200);
+	kit_await(f->l.k, "T", 0, 200);
 	jump(f, HOUR_MS);
-	assert_int_equal(count(f, "T", 0), 200);
-	assert_true(broker(f)->metrics.timers_found > 0);
+	assert_int_equal(kit_stored(f->l.k, "T", 0), 200);
+	assert_true(life_broker(&f->l)->metrics.timers_found > 0);
 }
 
 /* Two hundred wait, some were delivered; then a file is lost while the broker is down. */
@@ -854,26 +770,26 @@ static void lose(struct fixture *f, const char *file, const char *const *props)
 {
 	int64_t due;
 
-	start(f, still);
+	life_start(&f->l, still);
 	due = clock_wall_ms() + 5000;
 	for (int i = 0; i < 200; i++)
 		send_for(f, "x", due + i % 7 * 1000, "");
 	jump(f, 9000);
-	await(f, "T", 0, 80);
-	broker_kit_settle(f->k);
-	stop(f);
+	kit_await(f->l.k, "T", 0, 80);
+	broker_kit_settle(f->l.k);
+	life_stop(&f->l);
 	if (file)
-		kit_remove(tempdir_path(f->dir, file));
-	start(f, props);
+		kit_remove(tempdir_path(f->l.dir, file));
+	life_start(&f->l, props);
 	jump(f, HOUR_MS);
-	await(f, "T", 0, 200);
+	kit_await(f->l.k, "T", 0, 200);
 	jump(f, HOUR_MS);
-	assert_int_equal(count(f, "T", 0), 200);
-	assert_int_equal(timer_count(broker(f)->timer, MQ_STR("T")), 0);
-	stop(f);
-	start(f, props);
+	assert_int_equal(kit_stored(f->l.k, "T", 0), 200);
+	assert_int_equal(timer_count(life_broker(&f->l)->timer, MQ_STR("T")), 0);
+	life_stop(&f->l);
+	life_start(&f->l, props);
 	jump(f, HOUR_MS);
-	assert_int_equal(count(f, "T", 0), 200);
+	assert_int_equal(kit_stored(f->l.k, "T", 0), 200);
 }
 
 static void a_lost_wheel_is_made_again(void **state) { lose(*state, "store/timerwheel", still); }
@@ -893,22 +809,22 @@ static void all_files_lost_and_still_once(void **state)
 	struct fixture *f = *state;
 	int64_t due;
 
-	start(f, still);
+	life_start(&f->l, still);
 	due = clock_wall_ms() + 5000;
 	for (int i = 0; i < 200; i++)
 		send_for(f, "x", due + i % 7 * 1000, "");
 	jump(f, 9000);
-	await(f, "T", 0, 80);
-	broker_kit_settle(f->k);
-	stop(f);
-	kit_remove(tempdir_path(f->dir, "store/timerwheel"));
-	kit_remove(tempdir_path(f->dir, "store/timerlog"));
-	kit_remove(tempdir_path(f->dir, "store/config/timercheck"));
-	start(f, still);
+	kit_await(f->l.k, "T", 0, 80);
+	broker_kit_settle(f->l.k);
+	life_stop(&f->l);
+	kit_remove(tempdir_path(f->l.dir, "store/timerwheel"));
+	kit_remove(tempdir_path(f->l.dir, "store/timerlog"));
+	kit_remove(tempdir_path(f->l.dir, "store/config/timercheck"));
+	life_start(&f->l, still);
 	jump(f, HOUR_MS);
-	await(f, "T", 0, 200);
+	kit_await(f->l.k, "T", 0, 200);
 	jump(f, HOUR_MS);
-	assert_int_equal(count(f, "T", 0), 200);
+	assert_int_equal(kit_stored(f->l.k, "T", 0), 200);
 }
 
 static void rolled_ones_come_once_when_the_timer_log_is_lost(void **state)
@@ -916,17 +832,17 @@ static void rolled_ones_come_once_when_the_timer_log_is_lost(void **state)
 	static const char *const narrow[] = { "timerRollWindowSlot=10", "timerFlushIntervalMs=100000", NULL };
 	struct fixture *f = *state;
 
-	start(f, narrow);
+	life_start(&f->l, narrow);
 	for (int i = 0; i < 20; i++)
 		send_after(f, "far", 60000 + i * 1000);
 	for (int i = 0; i < 20; i++)
 		jump(f, 1000);
-	stop(f);
-	kit_remove(tempdir_path(f->dir, "store/timerlog"));
-	start(f, narrow);
+	life_stop(&f->l);
+	kit_remove(tempdir_path(f->l.dir, "store/timerlog"));
+	life_start(&f->l, narrow);
 	for (int i = 0; i < 100; i++)
 		jump(f, 1000);
-	assert_int_equal(count(f, "T", 0), 20);
+	assert_int_equal(kit_stored(f->l.k, "T", 0), 20);
 }
 
 static void timers_whose_messages_were_cut_from_the_log_are_counted_and_the_rest_comes(void **state)
@@ -936,23 +852,23 @@ static void timers_whose_messages_were_cut_from_the_log_are_counted_and_the_rest
 	char path[4096];
 	int64_t due;
 
-	start(f, still);
+	life_start(&f->l, still);
 	due = clock_wall_ms() + HOUR_MS;
 	for (int i = 0; i < 100; i++)
 		send_for(f, "x", due, "");
 	take_in(f);
-	m = look(f, TOPIC_TIMER, 0, 80);
-	stop(f);
-	snprintf(path, sizeof path, "%s", tempdir_path(f->dir, "store/commitlog/00000000000000000000"));
+	m = kit_look(f->l.k, TOPIC_TIMER, 0, 80);
+	life_stop(&f->l);
+	snprintf(path, sizeof path, "%s", tempdir_path(f->l.dir, "store/commitlog/00000000000000000000"));
 	kit_zero(path, m.log_off, (size_t)(kit_size(path) - m.log_off));
-	kit_touch(tempdir_path(f->dir, "store/abort"));
-	start(f, still);
-	assert_int_equal(broker(f)->metrics.timers_lost, 20);
+	kit_touch(tempdir_path(f->l.dir, "store/abort"));
+	life_start(&f->l, still);
+	assert_int_equal(life_broker(&f->l)->metrics.timers_lost, 20);
 	for (int i = 0; i < 10; i++)
 		send_for(f, "new", due, "");
 	jump(f, HOUR_MS + 1500);
-	assert_int_equal(count(f, "T", 0), 90);
-	assert_int_equal(timer_count(broker(f)->timer, MQ_STR("T")), 0);
+	assert_int_equal(kit_stored(f->l.k, "T", 0), 90);
+	assert_int_equal(timer_count(life_broker(&f->l)->timer, MQ_STR("T")), 0);
 }
 
 /* ---- The peer's store ------------------------------------------------------------------------------------------------------ */
@@ -967,30 +883,30 @@ static void what_the_peer_left_pending_comes_once_each_in_time(void **state)
 	int64_t had, waited;
 	struct mq_message m;
 
-	free(golden_store(f->dir, "clean"));
-	shift(f, left + 1000 - clock_wall_ms());
-	start(f, props);
-	had = count(f, "FxDelay", 0) + count(f, "FxDelay", 1);
+	free(golden_store(f->l.dir, "clean"));
+	life_shift(&f->l, left + 1000 - clock_wall_ms());
+	life_start(&f->l, props);
+	had = kit_stored(f->l.k, "FxDelay", 0) + kit_stored(f->l.k, "FxDelay", 1);
 	jump(f, 0);
-	assert_int_equal(timer_count(broker(f)->timer, MQ_STR("FxDelay")), 2);
+	assert_int_equal(timer_count(life_broker(&f->l)->timer, MQ_STR("FxDelay")), 2);
 	jump(f, in_20_h - 1000 - clock_wall_ms());
-	waited = (int64_t)broker(f)->metrics.timers_out; /* the peer's own, of pops */
+	waited = (int64_t)life_broker(&f->l)->metrics.timers_out; /* the peer's own, of pops */
 	assert_int_equal(waited, 4);
 	jump(f, in_20_h + 1000 - clock_wall_ms());
-	assert_int_equal(broker(f)->metrics.timers_out, waited + 1);
-	assert_int_equal(broker(f)->metrics.timers_cancelled, 1);
+	assert_int_equal(life_broker(&f->l)->metrics.timers_out, waited + 1);
+	assert_int_equal(life_broker(&f->l)->metrics.timers_cancelled, 1);
 	jump(f, rolls + 1000 - clock_wall_ms());
-	assert_int_equal(broker(f)->metrics.timers_rolled, 1);
-	stop(f);
-	start(f, props);
+	assert_int_equal(life_broker(&f->l)->metrics.timers_rolled, 1);
+	life_stop(&f->l);
+	life_start(&f->l, props);
 	jump(f, in_60_h - 1000 - clock_wall_ms());
-	assert_int_equal(broker(f)->metrics.timers_out, 0);
+	assert_int_equal(life_broker(&f->l)->metrics.timers_out, 0);
 	jump(f, 5000);
-	assert_int_equal(broker(f)->metrics.timers_out, 1);
-	assert_int_equal(broker(f)->metrics.timers_lost, 0);
+	assert_int_equal(life_broker(&f->l)->metrics.timers_out, 1);
+	assert_int_equal(life_broker(&f->l)->metrics.timers_lost, 0);
 	assert_int_equal(pending(f), 0);
-	assert_true(count(f, "FxDelay", 0) + count(f, "FxDelay", 1) >= had + 2);
-	m = look(f, TOPIC_TIMER, 0, count(f, TOPIC_TIMER, 0) - 1);
+	assert_true(kit_stored(f->l.k, "FxDelay", 0) + kit_stored(f->l.k, "FxDelay", 1) >= had + 2);
+	m = kit_look(f->l.k, TOPIC_TIMER, 0, kit_stored(f->l.k, TOPIC_TIMER, 0) - 1);
 	assert_prop(m.props, "TIMER_ROLL_TIMES", "1");
 }
 

@@ -1,6 +1,6 @@
 /* test_broker_txn.c: transactional messages of a whole broker: what is seen when, what ends them, who is asked and how often, over
  * restarts and kills, and with what the peer left pending. */
-#include "broker_kit.h"
+#include "broker_life.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -29,9 +29,8 @@ static const char *const quiet[] = { "transactionCheckInterval=3600000", NULL };
 static const char *const eager[] = { "transactionTimeOut=0", "transactionCheckInterval=30", "transactionCheckMax=3", NULL };
 
 struct fixture {
-	struct broker_kit *k;
-	struct conn *c, *producer;
-	void *dir;
+	struct life l;
+	struct conn *producer;
 };
 
 static int setup(void **state)
@@ -39,44 +38,16 @@ static int setup(void **state)
 	struct fixture *f = calloc(1, sizeof *f);
 
 	*state = f;
-	return tempdir_make(&f->dir);
+	return life_make(&f->l);
 }
 
 static int teardown(void **state)
 {
 	struct fixture *f = *state;
 
-	if (f->k)
-		broker_kit_stop(f->k);
-	tempdir_remove(&f->dir);
+	life_end(&f->l);
 	free(f);
 	return 0;
-}
-
-static void start_in(struct fixture *f, const char *dir, const char *const *props)
-{
-	struct mq_error e = { 0 };
-
-	f->k = broker_kit_start_in(dir, props, &e);
-	if (!f->k)
-		fail_msg("%s", e.text);
-	f->c = broker_kit_dial(f->k, false);
-}
-
-static void start(struct fixture *f, const char *const *props)
-{
-	start_in(f, f->dir, props);
-}
-
-static void stop(struct fixture *f)
-{
-	broker_kit_stop(f->k);
-	f->k = NULL;
-}
-
-static struct broker *broker(struct fixture *f)
-{
-	return broker_kit_broker(f->k);
 }
 
 /* A producer of the group that is there to be asked. */
@@ -84,9 +55,9 @@ static void join(struct fixture *f, const char *group)
 {
 	char body[256];
 
-	f->producer = broker_kit_dial(f->k, false);
+	f->producer = broker_kit_dial(f->l.k, false);
 	snprintf(body, sizeof body, "{\"clientID\":\"p@1\",\"consumerDataSet\":[],\"producerDataSet\":[{\"groupName\":\"%s\"}]}", group);
-	assert_int_equal(ask(f->k, f->producer, REQ_HEART_BEAT, str_of(body), NULL)->code, RESP_SUCCESS);
+	assert_int_equal(ask(f->l.k, f->producer, REQ_HEART_BEAT, str_of(body), NULL)->code, RESP_SUCCESS);
 }
 
 static struct asked *send_props(struct fixture *f, const char *topic, const char *body, const char *props, const char *sys_flag)
@@ -94,7 +65,7 @@ static struct asked *send_props(struct fixture *f, const char *topic, const char
 	char born[24];
 
 	snprintf(born, sizeof born, "%lld", (long long)clock_wall_ms());
-	return ask(f->k, f->c, REQ_SEND_MESSAGE_V2, str_of(body), "a", "pg", "b", topic, "c", "TBW102", "d", "4", "e", "2", "f", sys_flag, "g",
+	return ask(f->l.k, f->l.c, REQ_SEND_MESSAGE_V2, str_of(body), "a", "pg", "b", topic, "c", "TBW102", "d", "4", "e", "2", "f", sys_flag, "g",
 		   born, "h", "7", "i", props, NULL);
 }
 
@@ -125,7 +96,7 @@ static struct asked *end_later(struct fixture *f, struct place p, const char *gr
 	snprintf(log, sizeof log, "%lld", (long long)p.log_off);
 	snprintf(queue, sizeof queue, "%lld", (long long)p.queue_off);
 	snprintf(code, sizeof code, "%d", how);
-	return ask_later(f->k, f->c, REQ_END_TRANSACTION, NONE, "producerGroup", group, "tranStateTableOffset", queue, "commitLogOffset", log,
+	return ask_later(f->l.k, f->l.c, REQ_END_TRANSACTION, NONE, "producerGroup", group, "tranStateTableOffset", queue, "commitLogOffset", log,
 			 "commitOrRollback", code, "fromTransactionCheck", from_check ? "true" : "false", "msgId", "ignored", NULL);
 }
 
@@ -134,7 +105,7 @@ static int end(struct fixture *f, struct place p, int how)
 	struct asked *a = end_later(f, p, "pg", how, false);
 	int code;
 
-	asked_wait(f->k, a);
+	asked_wait(f->l.k, a);
 	code = a->code;
 	asked_free(a);
 	return code;
@@ -142,53 +113,17 @@ static int end(struct fixture *f, struct place p, int how)
 
 enum { COMMIT = 8, ROLLBACK = 12, UNKNOWN = 0 };
 
-static int64_t count(struct fixture *f, const char *topic, int queue)
-{
-	struct mqstore_queue *q = mqstore_queue(broker(f)->store, str_of(topic), queue, false);
-
-	return q ? mqstore_queue_max(q) : 0;
-}
-
-static struct mq_message look(struct fixture *f, const char *topic, int queue, int64_t off)
-{
-	struct mqstore_queue *q = mqstore_queue(broker(f)->store, str_of(topic), queue, false);
-	struct mqstore_entry e;
-	struct mq_message m;
-	struct mq_str r;
-
-	assert_non_null(q);
-	assert_int_equal(mqstore_entry(q, off, &e), 0);
-	assert_int_equal(mqstore_at(broker(f)->store, e.log_off, &r), 0);
-	assert_true(mq_message_decode(r.p, r.n, true, &m) > 0);
-	return m;
-}
-
-static void assert_prop(struct mq_str props, const char *name, const char *want)
-{
-	struct mq_str n, v;
-	size_t pos = 0;
-	int found = 0;
-
-	while (mq_prop_next(props, &pos, &n, &v))
-		if (str_is(n, name)) {
-			found++;
-			if (!want || !str_is(v, want))
-				fail_msg("%s is '" MQ_STR_FMT "', not '%s'", name, MQ_STR_ARG(v), want ? want : "absent");
-		}
-	assert_int_equal(found, want ? 1 : 0);
-}
-
 /* Until a counter has got so far. */
 static void await(struct fixture *f, const uint64_t *counter, uint64_t n)
 {
-	for (int64_t end = clock_mono_us() + 10000000; *counter < n; broker_kit_run(f->k, 5))
+	for (int64_t end = clock_mono_us() + 10000000; *counter < n; broker_kit_run(f->l.k, 5))
 		assert_true(clock_mono_us() < end);
 }
 
 /* Where the half that the broker asks about lies. */
 static struct place asked_about(struct fixture *f)
 {
-	struct asked *a = broker_kit_last(f->k);
+	struct asked *a = broker_kit_last(f->l.k);
 
 	assert_non_null(a);
 	assert_int_equal(a->code, REQ_CHECK_TRANSACTION_STATE);
@@ -204,27 +139,27 @@ static void a_half_is_seen_when_it_is_committed(void **state)
 	struct mq_message m;
 	struct place p;
 
-	start(f, quiet);
+	life_start(&f->l, quiet);
 	send_props(f, "T", "warm", "", "0");
 	a = send_props(f, "T", "hello", TRAN "UNIQ_KEY\001U1\002KEYS\001k\002TAGS\001tag\002mine\001yes\002", "4");
 	assert_int_equal(asked_i64(a, "queueId"), 2);
 	assert_int_equal(asked_i64(a, "queueOffset"), 0); /* that of the half */
 	assert_string_equal(asked_get(a, "transactionId"), "U1");
 	p = half_of(a);
-	assert_int_equal(count(f, "T", 2), 1);
-	m = look(f, HALF, 0, 0);
+	assert_int_equal(kit_stored(f->l.k, "T", 2), 1);
+	m = kit_look(f->l.k, HALF, 0, 0);
 	assert_int_equal(m.log_off, p.log_off);
 	assert_int_equal(m.sys_flag & MQ_SYS_TRAN_MASK, 0);
 	assert_prop(m.props, "REAL_TOPIC", "T");
 	assert_prop(m.props, "REAL_QID", "2");
 	assert_prop(m.props, "__transactionId__", "U1");
 	assert_prop(m.props, "TRAN_MSG", "true");
-	assert_int_equal(txn_pending(broker(f)->txn), 1);
-	assert_int_equal(txn_count(broker(f)->txn, MQ_STR("T")), 1);
+	assert_int_equal(txn_pending(life_broker(&f->l)->txn), 1);
+	assert_int_equal(txn_count(life_broker(&f->l)->txn, MQ_STR("T")), 1);
 
 	assert_int_equal(end(f, p, COMMIT), RESP_SUCCESS);
-	assert_int_equal(count(f, "T", 2), 2);
-	m = look(f, "T", 2, 1);
+	assert_int_equal(kit_stored(f->l.k, "T", 2), 2);
+	m = kit_look(f->l.k, "T", 2, 1);
 	assert_true(str_is(m.body, "hello"));
 	assert_int_equal(m.sys_flag & MQ_SYS_TRAN_MASK, MQ_SYS_TRAN_COMMIT);
 	assert_int_equal(m.prepared_off, p.log_off);
@@ -234,11 +169,11 @@ static void a_half_is_seen_when_it_is_committed(void **state)
 	assert_prop(m.props, "REAL_TOPIC", "T");
 	assert_prop(m.props, "UNIQ_KEY", "U1");
 	assert_prop(m.props, "mine", "yes");
-	m = look(f, OP, 0, 0);
+	m = kit_look(f->l.k, OP, 0, 0);
 	assert_true(str_is(m.body, "0,"));
 	assert_prop(m.props, "TAGS", "d");
-	assert_int_equal(txn_pending(broker(f)->txn), 0);
-	assert_int_equal(txn_count(broker(f)->txn, MQ_STR("T")), 0);
+	assert_int_equal(txn_pending(life_broker(&f->l)->txn), 0);
+	assert_int_equal(txn_count(life_broker(&f->l)->txn, MQ_STR("T")), 0);
 }
 
 static void a_half_that_is_rolled_back_is_never_seen(void **state)
@@ -246,12 +181,12 @@ static void a_half_that_is_rolled_back_is_never_seen(void **state)
 	struct fixture *f = *state;
 	struct place p;
 
-	start(f, quiet);
+	life_start(&f->l, quiet);
 	p = send_half(f, "x", "");
 	assert_int_equal(end(f, p, ROLLBACK), RESP_SUCCESS);
 	assert_int_equal(end(f, p, COMMIT), RESP_SUCCESS); /* too late: it is over */
-	assert_int_equal(count(f, "T", 2), 0);
-	assert_int_equal(count(f, OP, 0), 1);
+	assert_int_equal(kit_stored(f->l.k, "T", 2), 0);
+	assert_int_equal(kit_stored(f->l.k, OP, 0), 1);
 }
 
 /* A producer that was asked and then goes on by itself says it twice, or its answer is lost and it says it again. */
@@ -260,12 +195,12 @@ static void a_commit_that_comes_twice_delivers_once(void **state)
 	struct fixture *f = *state;
 	struct place p;
 
-	start(f, quiet);
+	life_start(&f->l, quiet);
 	p = send_half(f, "x", "");
 	assert_int_equal(end(f, p, COMMIT), RESP_SUCCESS);
 	assert_int_equal(end(f, p, COMMIT), RESP_SUCCESS);
-	assert_int_equal(count(f, "T", 2), 1);
-	assert_int_equal(broker(f)->metrics.ends_again, 1);
+	assert_int_equal(kit_stored(f->l.k, "T", 2), 1);
+	assert_int_equal(life_broker(&f->l)->metrics.ends_again, 1);
 }
 
 static void who_does_not_know_gets_no_answer(void **state)
@@ -273,12 +208,12 @@ static void who_does_not_know_gets_no_answer(void **state)
 	struct fixture *f = *state;
 	struct asked *a;
 
-	start(f, quiet);
+	life_start(&f->l, quiet);
 	a = end_later(f, send_half(f, "x", ""), "pg", UNKNOWN, false);
-	broker_kit_run(f->k, 100);
+	broker_kit_run(f->l.k, 100);
 	assert_false(a->done);
-	assert_int_equal(txn_pending(broker(f)->txn), 1);
-	stop(f);
+	assert_int_equal(txn_pending(life_broker(&f->l)->txn), 1);
+	life_stop(&f->l);
 	asked_free(a);
 }
 
@@ -289,13 +224,13 @@ static void a_delay_begins_with_the_commit(void **state)
 	struct place p;
 	struct mq_message m;
 
-	start(f, props);
+	life_start(&f->l, props);
 	p = send_half(f, "x", "DELAY\0011\002");
-	assert_int_equal(count(f, "SCHEDULE_TOPIC_XXXX", 0), 0);
+	assert_int_equal(kit_stored(f->l.k, "SCHEDULE_TOPIC_XXXX", 0), 0);
 	assert_int_equal(end(f, p, COMMIT), RESP_SUCCESS);
-	assert_int_equal(count(f, "SCHEDULE_TOPIC_XXXX", 0), 1);
-	await(f, &broker(f)->metrics.delayed_out, 1);
-	m = look(f, "T", 2, 0);
+	assert_int_equal(kit_stored(f->l.k, "SCHEDULE_TOPIC_XXXX", 0), 1);
+	await(f, &life_broker(&f->l)->metrics.delayed_out, 1);
+	m = kit_look(f->l.k, "T", 2, 0);
 	assert_prop(m.props, "REAL_TOPIC", "T");
 	assert_int_equal(m.sys_flag & MQ_SYS_TRAN_MASK, MQ_SYS_TRAN_COMMIT);
 }
@@ -316,23 +251,23 @@ static void a_time_begins_with_the_commit_too(void **state)
 	struct place p;
 	char *text;
 
-	start(f, quiet);
+	life_start(&f->l, quiet);
 	p = send_half(f, "x", "TIMER_DELAY_SEC\0013600\002");
-	assert_int_equal(count(f, "rmq_sys_wheel_timer", 0), 0);
+	assert_int_equal(kit_stored(f->l.k, "rmq_sys_wheel_timer", 0), 0);
 	assert_int_equal(end(f, p, COMMIT), RESP_SUCCESS);
-	assert_int_equal(count(f, "rmq_sys_wheel_timer", 0), 1);
-	assert_prop(look(f, "rmq_sys_wheel_timer", 0, 0).props, "REAL_TOPIC", "T");
+	assert_int_equal(kit_stored(f->l.k, "rmq_sys_wheel_timer", 0), 1);
+	assert_prop(kit_look(f->l.k, "rmq_sys_wheel_timer", 0, 0).props, "REAL_TOPIC", "T");
 	p = send_half(f, "y", "TIMER_DELAY_SEC\00136000000\002");
 	assert_int_equal(end(f, p, COMMIT), RESP_MESSAGE_ILLEGAL); /* it can never come: it stays a half */
-	assert_int_equal(txn_pending(broker(f)->txn), 1);
-	assert_int_equal(txn_count(broker(f)->txn, MQ_STR("T")), 1);
-	stop(f);
-	text = tempdir_read(tempdir_path(f->dir, "store/config/transactionMetrics"));
+	assert_int_equal(txn_pending(life_broker(&f->l)->txn), 1);
+	assert_int_equal(txn_count(life_broker(&f->l)->txn, MQ_STR("T")), 1);
+	life_stop(&f->l);
+	text = tempdir_read(tempdir_path(f->l.dir, "store/config/transactionMetrics"));
 	assert_non_null(text);
 	assert_non_null(strstr(text, "\"transactionCount\":{\"T\":{\"count\":1,\"timeStamp\":"));
 	free(text);
-	start(f, quiet);
-	assert_int_equal(txn_count(broker(f)->txn, MQ_STR("T")), 1);
+	life_start(&f->l, quiet);
+	assert_int_equal(txn_count(life_broker(&f->l)->txn, MQ_STR("T")), 1);
 }
 
 static void ends_that_fit_no_half_are_refused(void **state)
@@ -341,7 +276,7 @@ static void ends_that_fit_no_half_are_refused(void **state)
 	struct place p, q, plain;
 	struct asked *a[5];
 
-	start(f, quiet);
+	life_start(&f->l, quiet);
 	plain = half_of(send_props(f, "T", "plain", "PGROUP\001pg\002", "0"));
 	p = send_half(f, "x", "");
 	q = send_half(f, "y", "");
@@ -351,14 +286,14 @@ static void ends_that_fit_no_half_are_refused(void **state)
 	a[3] = end_later(f, (struct place){ p.log_off, q.queue_off }, "pg", COMMIT, false);
 	a[4] = end_later(f, (struct place){ INT64_MAX, 0 }, "pg", ROLLBACK, false);
 	for (int i = 0; i < 5; i++)
-		asked_wait(f->k, a[i]);
+		asked_wait(f->l.k, a[i]);
 	refused(a[0], RESP_SYSTEM_ERROR, "Find prepared transaction message failed");
 	refused(a[1], RESP_SYSTEM_ERROR, "Find prepared transaction message failed");
 	refused(a[2], RESP_SYSTEM_ERROR, "The producer group wrong");
 	refused(a[3], RESP_SYSTEM_ERROR, "The transaction state table offset wrong");
 	refused(a[4], RESP_SYSTEM_ERROR, "Find prepared transaction message failed");
-	assert_int_equal(txn_pending(broker(f)->txn), 2);
-	assert_int_equal(count(f, "T", 2), 1);
+	assert_int_equal(txn_pending(life_broker(&f->l)->txn), 2);
+	assert_int_equal(kit_stored(f->l.k, "T", 2), 1);
 	for (int i = 0; i < 5; i++)
 		asked_free(a[i]);
 }
@@ -368,15 +303,15 @@ static void what_cannot_be_a_half_is_refused(void **state)
 	struct fixture *f = *state;
 	struct buf b = { 0 };
 
-	start(f, quiet);
+	life_start(&f->l, quiet);
 	refused(send_props(f, "T", "x", "", "4"), RESP_MESSAGE_ILLEGAL, "TRAN_MSG");
 	batch_put(&b, &(struct batch_item){ .body = MQ_STR("one") });
-	refused(ask(f->k, f->c, REQ_SEND_BATCH_MESSAGE, buf_view(&b), "a", "pg", "b", "T", "c", "TBW102", "d", "4", "e", "0", "f", "0", "g", "1",
+	refused(ask(f->l.k, f->l.c, REQ_SEND_BATCH_MESSAGE, buf_view(&b), "a", "pg", "b", "T", "c", "TBW102", "d", "4", "e", "0", "f", "0", "g", "1",
 		    "h", "0", "i", TRAN, "m", "true", NULL), RESP_MESSAGE_ILLEGAL, "TRAN_MSG");
 	buf_free(&b);
-	broker(f)->conf->rejectTransactionMessage = true;
+	life_broker(&f->l)->conf->rejectTransactionMessage = true;
 	refused(send_props(f, "T", "x", TRAN, "4"), RESP_NO_PERMISSION, "sending transaction message is forbidden");
-	assert_int_equal(count(f, HALF, 0), 0);
+	assert_int_equal(kit_stored(f->l.k, HALF, 0), 0);
 }
 
 /* A committed message that failed and is sent to the retry topic by its consumer still says TRAN_MSG. */
@@ -384,11 +319,11 @@ static void a_retry_of_a_committed_message_is_no_half(void **state)
 {
 	struct fixture *f = *state;
 
-	start(f, quiet);
-	assert_int_equal(ask(f->k, f->c, REQ_SEND_MESSAGE_V2, MQ_STR("again"), "a", "pg", "b", "%RETRY%g", "c", "TBW102", "d", "4", "e", "0", "f", "8",
+	life_start(&f->l, quiet);
+	assert_int_equal(ask(f->l.k, f->l.c, REQ_SEND_MESSAGE_V2, MQ_STR("again"), "a", "pg", "b", "%RETRY%g", "c", "TBW102", "d", "4", "e", "0", "f", "8",
 			     "g", "1", "h", "0", "i", TRAN "DELAY\0013\002", "j", "1", NULL)->code, RESP_SUCCESS);
-	assert_int_equal(count(f, HALF, 0), 0);
-	assert_int_equal(count(f, "SCHEDULE_TOPIC_XXXX", 2), 1);
+	assert_int_equal(kit_stored(f->l.k, HALF, 0), 0);
+	assert_int_equal(kit_stored(f->l.k, "SCHEDULE_TOPIC_XXXX", 2), 1);
 }
 
 /* ---- Questions ------------------------------------------------------------------------------------------------------------- */
@@ -400,12 +335,12 @@ static void the_producer_is_asked_and_its_answer_counts(void **state)
 	struct mq_message m;
 	struct place first, now;
 
-	start(f, eager);
+	life_start(&f->l, eager);
 	join(f, "pg");
 	first = send_half(f, "x", "KEYS\001k\002");
-	await(f, &broker(f)->metrics.checks_sent, 1);
-	broker_kit_run(f->k, 10);
-	a = broker_kit_last(f->k);
+	await(f, &life_broker(&f->l)->metrics.checks_sent, 1);
+	broker_kit_run(f->l.k, 10);
+	a = broker_kit_last(f->l.k);
 	now = asked_about(f);
 	assert_string_equal(asked_get(a, "msgId"), "key-x");
 	assert_string_equal(asked_get(a, "transactionId"), "key-x");
@@ -418,17 +353,17 @@ static void the_producer_is_asked_and_its_answer_counts(void **state)
 	assert_true(str_is(m.body, "x"));
 	assert_prop(m.props, "PGROUP", "pg");
 	assert_prop(m.props, "KEYS", "k");
-	m = look(f, HALF, 0, 1);
+	m = kit_look(f->l.k, HALF, 0, 1);
 	assert_prop(m.props, "TRANSACTION_CHECK_TIMES", "1");
-	assert_int_equal(txn_pending(broker(f)->txn), 1);
+	assert_int_equal(txn_pending(life_broker(&f->l)->txn), 1);
 	a = end_later(f, now, "pg", COMMIT, true);
-	asked_wait(f->k, a);
+	asked_wait(f->l.k, a);
 	assert_int_equal(a->code, RESP_SUCCESS);
 	asked_free(a);
-	assert_int_equal(count(f, "T", 2), 1);
+	assert_int_equal(kit_stored(f->l.k, "T", 2), 1);
 	assert_int_equal(end(f, first, COMMIT), RESP_SUCCESS); /* and then it says so by itself too */
-	assert_int_equal(count(f, "T", 2), 1);
-	assert_int_equal(txn_pending(broker(f)->txn), 0);
+	assert_int_equal(kit_stored(f->l.k, "T", 2), 1);
+	assert_int_equal(txn_pending(life_broker(&f->l)->txn), 0);
 }
 
 /* The producer ends it where it put it, while the broker has asked, and so moved it, once or more. */
@@ -437,26 +372,26 @@ static void an_end_by_the_first_place_counts_after_a_question(void **state)
 	struct fixture *f = *state;
 	struct place first, old;
 
-	start(f, eager);
-	broker(f)->conf->transactionCheckMax = 1000;
+	life_start(&f->l, eager);
+	life_broker(&f->l)->conf->transactionCheckMax = 1000;
 	join(f, "pg");
 	first = send_half(f, "x", "");
-	await(f, &broker(f)->metrics.checks_sent, 1);
-	broker_kit_run(f->k, 10);
+	await(f, &life_broker(&f->l)->metrics.checks_sent, 1);
+	broker_kit_run(f->l.k, 10);
 	old = asked_about(f);
-	await(f, &broker(f)->metrics.checks_sent, 3);
+	await(f, &life_broker(&f->l)->metrics.checks_sent, 3);
 	assert_int_equal(end(f, first, COMMIT), RESP_SUCCESS);
 	assert_int_equal(end(f, old, COMMIT), RESP_SUCCESS); /* its answer to an earlier question */
-	assert_int_equal(count(f, "T", 2), 1);
-	assert_int_equal(txn_pending(broker(f)->txn), 0);
+	assert_int_equal(kit_stored(f->l.k, "T", 2), 1);
+	assert_int_equal(txn_pending(life_broker(&f->l)->txn), 0);
 }
 
 static void nobody_is_asked_about_what_has_ended(void **state)
 {
 	struct fixture *f = *state;
 
-	start(f, eager);
-	broker(f)->conf->transactionTimeOut = 400;
+	life_start(&f->l, eager);
+	life_broker(&f->l)->conf->transactionTimeOut = 400;
 	join(f, "pg");
 	for (int i = 0; i < 100; i++) {
 		char body[16];
@@ -464,10 +399,10 @@ static void nobody_is_asked_about_what_has_ended(void **state)
 		snprintf(body, sizeof body, "%d", i);
 		assert_int_equal(end(f, send_half(f, body, ""), i % 2 ? COMMIT : ROLLBACK), RESP_SUCCESS);
 	}
-	broker_kit_run(f->k, 700);
-	assert_int_equal(broker(f)->metrics.checks_sent, 0);
-	assert_int_equal(count(f, "T", 2), 50);
-	assert_int_equal(broker(f)->metrics.halves_given_up, 0);
+	broker_kit_run(f->l.k, 700);
+	assert_int_equal(life_broker(&f->l)->metrics.checks_sent, 0);
+	assert_int_equal(kit_stored(f->l.k, "T", 2), 50);
+	assert_int_equal(life_broker(&f->l)->metrics.halves_given_up, 0);
 }
 
 /* One whose producers are gone does not hold up the others, and is given up in the end; a late word of its producer still counts. */
@@ -478,28 +413,28 @@ static void who_is_never_heard_of_is_given_up(void **state)
 	struct mq_message m;
 	struct mq_str again;
 
-	start(f, eager);
+	life_start(&f->l, eager);
 	a = half_of(send_props(f, "T", "a", "TRAN_MSG\001true\002PGROUP\001gone\002UNIQ_KEY\001key-a\002", "4"));
 	join(f, "pg");
 	b = send_half(f, "b", "");
-	await(f, &broker(f)->metrics.checks_sent, 1);
+	await(f, &life_broker(&f->l)->metrics.checks_sent, 1);
 	assert_int_equal(end(f, b, COMMIT), RESP_SUCCESS);
-	await(f, &broker(f)->metrics.halves_given_up, 1);
-	assert_true(broker(f)->metrics.checks_unheard >= 3);
-	m = look(f, GIVEN_UP, 0, 0);
+	await(f, &life_broker(&f->l)->metrics.halves_given_up, 1);
+	assert_true(life_broker(&f->l)->metrics.checks_unheard >= 3);
+	m = kit_look(f->l.k, GIVEN_UP, 0, 0);
 	assert_true(str_is(m.body, "a"));
 	assert_prop(m.props, "TRANSACTION_CHECK_TIMES", "3");
 	assert_prop(m.props, "REAL_TOPIC", "T");
-	assert_int_equal(txn_pending(broker(f)->txn), 0);
+	assert_int_equal(txn_pending(life_broker(&f->l)->txn), 0);
 	for (int i = 0; i < 2; i++) {
 		struct asked *late = end_later(f, a, "gone", COMMIT, false);
 
-		asked_wait(f->k, late);
+		asked_wait(f->l.k, late);
 		assert_int_equal(late->code, RESP_SUCCESS);
 		asked_free(late);
 	}
-	assert_int_equal(count(f, "T", 2), 2);
-	again = look(f, "T", 2, 1).body;
+	assert_int_equal(kit_stored(f->l.k, "T", 2), 2);
+	again = kit_look(f->l.k, "T", 2, 1).body;
 	assert_true(str_is(again, "a"));
 }
 
@@ -509,22 +444,22 @@ static void a_time_of_grace_is_kept_and_no_question_counts_in_it(void **state)
 	struct asked *late;
 	struct place p;
 
-	start(f, eager);
+	life_start(&f->l, eager);
 	join(f, "pg");
 	p = send_half(f, "x", "CHECK_IMMUNITY_TIME_IN_SECONDS\0011\002");
-	broker_kit_run(f->k, 400); /* many rounds */
-	assert_int_equal(broker(f)->metrics.checks_sent, 0);
-	assert_int_equal(count(f, HALF, 0), 1);
-	await(f, &broker(f)->metrics.checks_sent, 1);
-	broker_kit_run(f->k, 10);
+	broker_kit_run(f->l.k, 400); /* many rounds */
+	assert_int_equal(life_broker(&f->l)->metrics.checks_sent, 0);
+	assert_int_equal(kit_stored(f->l.k, HALF, 0), 1);
+	await(f, &life_broker(&f->l)->metrics.checks_sent, 1);
+	broker_kit_run(f->l.k, 10);
 	late = end_later(f, p, "pg", COMMIT, false);
-	asked_wait(f->k, late);
+	asked_wait(f->l.k, late);
 	refused(late, RESP_ILLEGAL_OPERATION, "CHECK_IMMUNITY_TIME_IN_SECONDS");
 	asked_free(late);
 	late = end_later(f, asked_about(f), "pg", COMMIT, true);
-	asked_wait(f->k, late);
+	asked_wait(f->l.k, late);
 	assert_int_equal(late->code, RESP_SUCCESS);
-	assert_int_equal(count(f, "T", 2), 1);
+	assert_int_equal(kit_stored(f->l.k, "T", 2), 1);
 	asked_free(late);
 }
 
@@ -534,13 +469,13 @@ static void questions_do_not_touch_the_body(void **state)
 	struct fixture *f = *state;
 	struct mq_message m;
 
-	start(f, eager);
+	life_start(&f->l, eager);
 	join(f, "pg");
 	send_props(f, "T", "\x78\x9c not really zlib", TRAN, "5");
-	await(f, &broker(f)->metrics.checks_sent, 3);
-	broker_kit_run(f->k, 10);
+	await(f, &life_broker(&f->l)->metrics.checks_sent, 3);
+	broker_kit_run(f->l.k, 10);
 	assert_int_equal(end(f, asked_about(f), COMMIT), RESP_SUCCESS);
-	m = look(f, "T", 2, 0);
+	m = kit_look(f->l.k, "T", 2, 0);
 	assert_true(str_is(m.body, "\x78\x9c not really zlib"));
 	assert_int_equal(m.sys_flag & (MQ_SYS_COMPRESSED | MQ_SYS_COMPRESS_TYPE), MQ_SYS_COMPRESSED);
 	assert_int_equal(m.flag, 7);
@@ -552,17 +487,17 @@ static void a_full_disk_holds_up_questions_and_loses_nothing(void **state)
 	struct mq_error e;
 	struct place p;
 
-	start(f, eager);
+	life_start(&f->l, eager);
 	join(f, "pg");
 	p = send_half(f, "x", "CHECK_IMMUNITY_TIME_IN_SECONDS\0011\002");
-	assert_int_equal(ask(f->k, f->c, REQ_UPDATE_BROKER_CONFIG, MQ_STR("minFreeBytes=1000000000000000\n"), NULL)->code, RESP_SUCCESS);
-	mqstore_trim(broker(f)->store, clock_wall_ms(), false, &e);
-	broker_kit_run(f->k, 1300);
-	assert_int_equal(broker(f)->metrics.checks_sent, 0);
-	assert_int_equal(txn_pending(broker(f)->txn), 1);
-	ask(f->k, f->c, REQ_UPDATE_BROKER_CONFIG, MQ_STR("minFreeBytes=0\n"), NULL);
-	mqstore_trim(broker(f)->store, clock_wall_ms(), false, &e);
-	await(f, &broker(f)->metrics.checks_sent, 1);
+	assert_int_equal(ask(f->l.k, f->l.c, REQ_UPDATE_BROKER_CONFIG, MQ_STR("minFreeBytes=1000000000000000\n"), NULL)->code, RESP_SUCCESS);
+	mqstore_trim(life_broker(&f->l)->store, clock_wall_ms(), false, &e);
+	broker_kit_run(f->l.k, 1300);
+	assert_int_equal(life_broker(&f->l)->metrics.checks_sent, 0);
+	assert_int_equal(txn_pending(life_broker(&f->l)->txn), 1);
+	ask(f->l.k, f->l.c, REQ_UPDATE_BROKER_CONFIG, MQ_STR("minFreeBytes=0\n"), NULL);
+	mqstore_trim(life_broker(&f->l)->store, clock_wall_ms(), false, &e);
+	await(f, &life_broker(&f->l)->metrics.checks_sent, 1);
 	(void)p;
 }
 
@@ -570,7 +505,7 @@ static void a_full_disk_holds_up_questions_and_loses_nothing(void **state)
 
 static int64_t kept(struct fixture *f, const char *topic)
 {
-	return offset_table_get(broker(f)->offsets, str_of(topic), MQ_STR("CID_RMQ_SYS_TRANS"), 0);
+	return offset_table_get(life_broker(&f->l)->offsets, str_of(topic), MQ_STR("CID_RMQ_SYS_TRANS"), 0);
 }
 
 static void after_a_stop_what_was_pending_is_pending(void **state)
@@ -578,26 +513,26 @@ static void after_a_stop_what_was_pending_is_pending(void **state)
 	struct fixture *f = *state;
 	struct place p[4];
 
-	start(f, quiet);
+	life_start(&f->l, quiet);
 	for (int i = 0; i < 4; i++)
 		p[i] = send_half(f, i == 0 ? "a" : i == 1 ? "b" : i == 2 ? "c" : "d", "");
 	end(f, p[0], COMMIT);
 	end(f, p[2], ROLLBACK);
-	stop(f);
-	start(f, quiet);
+	life_stop(&f->l);
+	life_start(&f->l, quiet);
 	assert_int_equal(kept(f, HALF), 1);
 	assert_int_equal(kept(f, OP), 1); /* that of "a" speaks of nothing that is left */
-	assert_int_equal(txn_pending(broker(f)->txn), 2);
+	assert_int_equal(txn_pending(life_broker(&f->l)->txn), 2);
 	end(f, p[2], COMMIT); /* it was rolled back */
 	end(f, p[1], COMMIT);
 	end(f, p[3], COMMIT);
-	assert_int_equal(count(f, "T", 2), 3);
-	stop(f);
-	start(f, eager);
+	assert_int_equal(kit_stored(f->l.k, "T", 2), 3);
+	life_stop(&f->l);
+	life_start(&f->l, eager);
 	assert_int_equal(kept(f, HALF), 4);
-	assert_int_equal(txn_pending(broker(f)->txn), 0);
-	broker_kit_run(f->k, 100);
-	assert_int_equal(broker(f)->metrics.checks_unheard, 0);
+	assert_int_equal(txn_pending(life_broker(&f->l)->txn), 0);
+	broker_kit_run(f->l.k, 100);
+	assert_int_equal(life_broker(&f->l)->metrics.checks_unheard, 0);
 }
 
 static void after_a_stop_the_questions_go_on_where_they_were(void **state)
@@ -606,26 +541,26 @@ static void after_a_stop_the_questions_go_on_where_they_were(void **state)
 	struct fixture *f = *state;
 	struct place first;
 
-	start(f, slow);
+	life_start(&f->l, slow);
 	join(f, "pg");
 	first = send_half(f, "x", "");
-	await(f, &broker(f)->metrics.checks_sent, 2);
-	stop(f);
-	start(f, slow);
-	assert_int_equal(txn_pending(broker(f)->txn), 1);
+	await(f, &life_broker(&f->l)->metrics.checks_sent, 2);
+	life_stop(&f->l);
+	life_start(&f->l, slow);
+	assert_int_equal(txn_pending(life_broker(&f->l)->txn), 1);
 	join(f, "pg");
-	await(f, &broker(f)->metrics.checks_sent, 1);
-	broker_kit_run(f->k, 10);
-	assert_prop(look(f, HALF, 0, asked_about(f).queue_off).props, "TRANSACTION_CHECK_TIMES", "3");
+	await(f, &life_broker(&f->l)->metrics.checks_sent, 1);
+	broker_kit_run(f->l.k, 10);
+	assert_prop(kit_look(f->l.k, HALF, 0, asked_about(f).queue_off).props, "TRANSACTION_CHECK_TIMES", "3");
 	assert_int_equal(end(f, first, COMMIT), RESP_SUCCESS); /* where it was before the stop */
-	assert_int_equal(count(f, "T", 2), 1);
-	assert_int_equal(txn_pending(broker(f)->txn), 0);
+	assert_int_equal(kit_stored(f->l.k, "T", 2), 1);
+	assert_int_equal(txn_pending(life_broker(&f->l)->txn), 0);
 }
 
 static char *killed(struct fixture *f)
 {
-	char *dir = strdup(tempdir_path(f->dir, "killed"));
-	char *cmd = mem_printf("mkdir -p '%s' && cp -r '%s/store' '%s/'", dir, (char *)f->dir, dir);
+	char *dir = strdup(tempdir_path(f->l.dir, "killed"));
+	char *cmd = mem_printf("mkdir -p '%s' && cp -r '%s/store' '%s/'", dir, (char *)f->l.dir, dir);
 
 	assert_int_equal(system(cmd), 0);
 	free(cmd);
@@ -639,7 +574,7 @@ static void after_a_kill_nothing_is_lost_and_nothing_is_asked_in_vain(void **sta
 	struct place p[20];
 	char *dir;
 
-	start(f, quiet);
+	life_start(&f->l, quiet);
 	for (int i = 0; i < 20; i++) {
 		char body[8];
 
@@ -649,12 +584,12 @@ static void after_a_kill_nothing_is_lost_and_nothing_is_asked_in_vain(void **sta
 	for (int i = 0; i < 10; i++)
 		end(f, p[i], i % 2 ? COMMIT : ROLLBACK);
 	dir = killed(f);
-	stop(f);
-	start_in(f, dir, quiet);
-	assert_int_equal(txn_pending(broker(f)->txn), 10);
+	life_stop(&f->l);
+	life_start_in(&f->l, dir, quiet);
+	assert_int_equal(txn_pending(life_broker(&f->l)->txn), 10);
 	for (int i = 0; i < 20; i++)
 		end(f, p[i], COMMIT);
-	assert_int_equal(count(f, "T", 2), 15);
+	assert_int_equal(kit_stored(f->l.k, "T", 2), 15);
 	free(dir);
 }
 
@@ -665,12 +600,12 @@ static void the_offsets_say_only_what_is_on_the_disk(void **state)
 	struct fixture *f = *state;
 	struct mq_error e;
 
-	start(f, props);
+	life_start(&f->l, props);
 	end(f, send_half(f, "x", ""), COMMIT);
-	broker_kit_run(f->k, 2500);
+	broker_kit_run(f->l.k, 2500);
 	assert_int_equal(kept(f, HALF), -1);
-	assert_int_equal(mqstore_flush(broker(f)->store, &e), 0);
-	for (int64_t end = clock_mono_us() + 10000000; kept(f, HALF) != 1; broker_kit_run(f->k, 20))
+	assert_int_equal(mqstore_flush(life_broker(&f->l)->store, &e), 0);
+	for (int64_t end = clock_mono_us() + 10000000; kept(f, HALF) != 1; broker_kit_run(f->l.k, 20))
 		assert_true(clock_mono_us() < end);
 	assert_int_equal(kept(f, OP), 1);
 }
@@ -684,32 +619,32 @@ static void one_that_waits_long_does_not_hold_the_others(void **state)
 	struct fixture *f = *state;
 	struct place p;
 
-	start(f, props);
+	life_start(&f->l, props);
 	p = send_half(f, "x", "CHECK_IMMUNITY_TIME_IN_SECONDS\0013600\002");
 	for (int i = 0; i < MANY; i++) {
-		struct mqstore_record r = { .queue = txn_queue(broker(f)->txn), .body = MQ_STR("y"), .parsed = true,
+		struct mqstore_record r = { .queue = txn_queue(life_broker(&f->l)->txn), .body = MQ_STR("y"), .parsed = true,
 					    .props = { MQ_STR("REAL_TOPIC\001T\002REAL_QID\0010\002") }, .born_ms = clock_wall_ms() };
 		struct mqstore_place place;
 		struct mq_message m;
 		struct mq_error e;
 		struct mq_str record;
 
-		assert_int_equal(mqstore_append(broker(f)->store, &r, 1, &place, &e), 0);
-		txn_stored(broker(f)->txn, MQ_STR("T"), &place, r.born_ms, -1);
-		assert_int_equal(mqstore_at(broker(f)->store, place.log_off, &record), 0);
+		assert_int_equal(mqstore_append(life_broker(&f->l)->store, &r, 1, &place, &e), 0);
+		txn_stored(life_broker(&f->l)->txn, MQ_STR("T"), &place, r.born_ms, -1);
+		assert_int_equal(mqstore_at(life_broker(&f->l)->store, place.log_off, &record), 0);
 		assert_true(mq_message_decode(record.p, record.n, false, &m) > 0);
-		assert_int_equal(txn_end(broker(f)->txn, &m, false, &place, &e), 0);
+		assert_int_equal(txn_end(life_broker(&f->l)->txn, &m, false, &place, &e), 0);
 	}
-	for (int64_t end = clock_mono_us() + 10000000; kept(f, HALF) < MANY; broker_kit_run(f->k, 50))
+	for (int64_t end = clock_mono_us() + 10000000; kept(f, HALF) < MANY; broker_kit_run(f->l.k, 50))
 		assert_true(clock_mono_us() < end);
-	assert_int_equal(txn_pending(broker(f)->txn), 1);
-	assert_int_equal(broker(f)->metrics.checks_unheard, 0);
-	stop(f);
-	start(f, props);
-	assert_int_equal(txn_pending(broker(f)->txn), 1);
+	assert_int_equal(txn_pending(life_broker(&f->l)->txn), 1);
+	assert_int_equal(life_broker(&f->l)->metrics.checks_unheard, 0);
+	life_stop(&f->l);
+	life_start(&f->l, props);
+	assert_int_equal(txn_pending(life_broker(&f->l)->txn), 1);
 	assert_int_equal(end(f, p, COMMIT), RESP_SUCCESS);
-	assert_int_equal(count(f, "T", 2), 1);
-	assert_int_equal(txn_pending(broker(f)->txn), 0);
+	assert_int_equal(kit_stored(f->l.k, "T", 2), 1);
+	assert_int_equal(txn_pending(life_broker(&f->l)->txn), 0);
 }
 
 /* ---- The peer's store ------------------------------------------------------------------------------------------------------ */
@@ -724,23 +659,23 @@ static void what_the_peer_left_pending_is_asked_about(void **state)
 	struct place now;
 	int64_t before;
 
-	free(golden_store(f->dir, "clean"));
-	start(f, props);
-	assert_int_equal(txn_pending(broker(f)->txn), 1);
-	before = count(f, "FxTran", 0);
+	free(golden_store(f->l.dir, "clean"));
+	life_start(&f->l, props);
+	assert_int_equal(txn_pending(life_broker(&f->l)->txn), 1);
+	before = kit_stored(f->l.k, "FxTran", 0);
 	join(f, "FxTranProducer");
-	await(f, &broker(f)->metrics.checks_sent, 1);
-	broker_kit_run(f->k, 10);
+	await(f, &life_broker(&f->l)->metrics.checks_sent, 1);
+	broker_kit_run(f->l.k, 10);
 	now = asked_about(f);
-	assert_string_equal(asked_get(broker_kit_last(f->k), "msgId"), "C00002026EA25FFD2B2798F4B509003F");
-	assert_prop(look(f, HALF, 0, now.queue_off).props, "TRANSACTION_CHECK_TIMES", "7");
+	assert_string_equal(asked_get(broker_kit_last(f->l.k), "msgId"), "C00002026EA25FFD2B2798F4B509003F");
+	assert_prop(kit_look(f->l.k, HALF, 0, now.queue_off).props, "TRANSACTION_CHECK_TIMES", "7");
 	a = end_later(f, now, "FxTranProducer", COMMIT, true);
-	asked_wait(f->k, a);
+	asked_wait(f->l.k, a);
 	assert_int_equal(a->code, RESP_SUCCESS);
 	asked_free(a);
-	assert_int_equal(count(f, "FxTran", 0), before + 1);
-	assert_prop(look(f, "FxTran", 0, before).props, "KEYS", "tx-pending");
-	assert_int_equal(txn_pending(broker(f)->txn), 0);
+	assert_int_equal(kit_stored(f->l.k, "FxTran", 0), before + 1);
+	assert_prop(kit_look(f->l.k, "FxTran", 0, before).props, "KEYS", "tx-pending");
+	assert_int_equal(txn_pending(life_broker(&f->l)->txn), 0);
 }
 
 int main(void)
