@@ -171,7 +171,6 @@ int mqstore_append(struct mqstore *s, const struct mqstore_record *r, size_t n, 
 	int64_t total = 0, now;
 	struct message_parts m;
 	bool watched = false;
-	uint8_t *p = NULL;
 	int rc = 0;
 
 	if (unlikely(s->opt.read_only || s->broken || s->full || s->follower))
@@ -189,19 +188,20 @@ int mqstore_append(struct mqstore *s, const struct mqstore_record *r, size_t n, 
 		return 0;
 	rc = n > 1 ? room_in_queues(r, n, err) : room_in_queue(r->queue, derive_listed(r->sys_flag), err);
 	if (rc == 0)
-		rc = commitlog_claim(&s->log, total, &p, err);
+		rc = commitlog_claim(&s->log, total, err);
 	if (unlikely(rc < 0))
 		return no_room(s, n, rc, err);
 	s->no_space = false;
 
 	now = stamp(s);
 	for (size_t i = 0; i < n; i++) {
+		uint8_t *p = commitlog_next(&s->log);
+
 		if (n > 1)
 			parts_of(&r[i], &m);
 		m.store_ms = now;
 		m.log_off = s->log.max;
 		m.queue_off = derive_listed(r[i].sys_flag) ? r[i].queue->pos / CQ_ENTRY : 0;
-		p = commitlog_next(&s->log);
 		message_encode(&m, p);
 		place[i] = (struct mqstore_place){ m.log_off, m.queue_off, now, 0, (int32_t)be32(p) };
 		place[i].end_off = m.log_off + place[i].size;

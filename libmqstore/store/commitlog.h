@@ -34,21 +34,14 @@ struct commitlog {
 int commitlog_room(struct commitlog *log, int64_t n, struct mq_error *err);
 
 /* Room for n bytes that will be at log->max, all in one segment.  Returns 0, MQ_ETOOBIG, MQ_EFULL or -errno.  The bytes
- * count when the caller says commitlog_grow(); if he does that piece by piece, commitlog_next() says where each piece goes: what was
- * grown before may have been written out meanwhile, because somebody looked at it. */
-static inline int commitlog_claim(struct commitlog *log, int64_t n, uint8_t **p, struct mq_error *err)
+ * go to commitlog_next() and count when the caller says commitlog_grow(). */
+static inline int commitlog_claim(struct commitlog *log, int64_t n, struct mq_error *err)
 {
-	int rc;
-
-	if (__builtin_expect(log->max + n + 8 > log->room, 0)) {
-		rc = commitlog_room(log, n, err);
-		if (rc < 0)
-			return rc;
-	}
-	*p = log->stage + log->staged;
-	return 0;
+	return __builtin_expect(log->max + n + 8 > log->room, 0) ? commitlog_room(log, n, err) : 0;
 }
 
+/* Where the next bytes of a claim go.  To be asked again after each commitlog_grow(): what was grown before may have been written out
+ * meanwhile, because somebody looked at it. */
 static inline uint8_t *commitlog_next(const struct commitlog *log)
 {
 	return log->stage + log->staged;
