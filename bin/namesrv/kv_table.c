@@ -125,15 +125,9 @@ static int save(const struct kv_table *t, struct mq_error *e)
 	json_close(&o, '}');
 	rc = sys_replace_file(t->path, text.p, text.n);
 	if (rc == -ENOENT) {
-		char *dir = mem_strdup(t->path), *slash = strrchr(dir, '/');
-
-		if (slash && slash != dir) {
-			*slash = 0;
-			rc = sys_mkdir_all(dir);
-			if (rc == 0)
-				rc = sys_replace_file(t->path, text.p, text.n);
-		}
-		free(dir);
+		rc = sys_mkdir_parent(t->path);
+		if (rc == 0)
+			rc = sys_replace_file(t->path, text.p, text.n);
 	}
 	buf_free(&text);
 	return rc < 0 ? err_sys(e, rc, "write '%s'", t->path) : 0;

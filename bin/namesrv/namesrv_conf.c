@@ -86,17 +86,9 @@ int namesrv_conf_check(struct conf *rows, struct namesrv_conf *c, const char *co
 
 int namesrv_conf_save(struct conf *rows, const struct namesrv_conf *c, struct mq_error *e)
 {
-	char *dir = mem_strdup(c->configStorePath), *slash = strrchr(dir, '/');
-	int rc = 0;
+	int rc = sys_mkdir_parent(c->configStorePath);
 
-	if (slash && slash != dir) {
-		*slash = 0;
-		rc = sys_mkdir_all(dir);
-		if (rc < 0)
-			err_sys(e, rc, "make '%s'", dir);
-	}
-	free(dir);
-	return rc < 0 ? rc : conf_save(rows, c->configStorePath, e);
+	return rc < 0 ? err_sys(e, rc, "make the directory of '%s'", c->configStorePath) : conf_save(rows, c->configStorePath, e);
 }
 
 bool namesrv_conf_locked(const struct conf *rows, const struct namesrv_conf *c, struct mq_str key)

@@ -86,6 +86,19 @@ static int real_statfs(const char *path, int64_t *total, int64_t *avail, int64_t
 struct sys_ops sys = REAL_OPS;
 const struct sys_ops sys_real = REAL_OPS;
 
+int sys_mkdir_parent(const char *path)
+{
+	char *dir = mem_strdup(path), *slash = strrchr(dir, '/');
+	int rc = 0;
+
+	if (slash && slash != dir) {
+		*slash = 0;
+		rc = sys_mkdir_all(dir);
+	}
+	free(dir);
+	return rc;
+}
+
 int sys_mkdir_all(const char *path)
 {
 	char *p = mem_strdup(path);

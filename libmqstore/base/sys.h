@@ -38,6 +38,7 @@ extern const struct sys_ops sys_real;
 
 /* Built on the table. */
 int sys_mkdir_all(const char *path);                                    /* like mkdir -p, 0755 */
+int sys_mkdir_parent(const char *path);                                 /* the same for the directory that holds it */
 int sys_sync_dir(const char *path);
 int sys_read_file(const char *path, size_t max, char **p, size_t *n);   /* NUL-terminated, malloc'd; MQ_ETOOBIG */
 /* Replace a file so that a crash leaves the old or the new: write PATH.tmp, fsync, keep the old as PATH.bak, rename, fsync the

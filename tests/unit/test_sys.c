@@ -155,6 +155,10 @@ static void directories_are_made_with_their_parents(void **state)
 	assert_true(S_ISDIR(st.st_mode));
 	tempdir_write(tempdir_path(*state, "a/file"), "x");
 	assert_int_equal(sys_mkdir_all(tempdir_path(*state, "a/file/d")), -ENOTDIR);
+	assert_int_equal(sys_mkdir_parent(tempdir_path(*state, "p/q/file")), 0);
+	assert_int_equal(sys_mkdir_all(tempdir_path(*state, "p/q/file/below")), 0); /* it was not made itself */
+	assert_int_equal(sys_mkdir_parent(tempdir_path(*state, "a/file/d")), -ENOTDIR);
+	assert_int_equal(sys_mkdir_parent("nowhere"), 0);
 }
 
 static void a_tree_is_removed_and_links_are_not_followed(void **state)
