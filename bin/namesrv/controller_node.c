@@ -179,20 +179,19 @@ static void on_leads(void *arg)
 static int on_request(struct conn *c, struct frame *f)
 {
 	struct controller_node *n = conn_public(c)->owner;
+	bool led = handle_controller_led(f->code);
 	struct frame_out o;
 	char remark[64];
 
 	if (handle_controller_here(n, c, f))
 		return 0;
-	if (handle_controller_led(f->code) && n->waiting_n < WAITING_MAX) {
+	if (led && n->waiting_n < WAITING_MAX) {
 		wait_in_line(n, c, f);
 		return 0;
 	}
 	snprintf(remark, sizeof(remark), " request type %d not supported", f->code);
-	if (handle_controller_led(f->code))
-		frame_answer(&o, conn_out(c), frame_id_of(f), RESP_SYSTEM_BUSY, MQ_STR("too many requests wait for the controller"));
-	else
-		frame_answer(&o, conn_out(c), frame_id_of(f), RESP_REQUEST_CODE_NOT_SUPPORTED, str_of(remark));
+	frame_answer(&o, conn_out(c), frame_id_of(f), led ? RESP_SYSTEM_BUSY : RESP_REQUEST_CODE_NOT_SUPPORTED,
+	             led ? MQ_STR("too many requests wait for the controller") : str_of(remark));
 	frame_end(&o);
 	return 0;
 }

@@ -40,7 +40,7 @@ void handle_config_update(const struct ns_request *q)
 	}
 	log_info("configuration changed by request peer=%s keys=%d", conn_name(q->c), changed);
 	if (changed)
-		namesrv_conf_changed(ns);
+		namesrv_changed(ns);
 	if (changed && namesrv_conf_save(ns->rows, ns->conf, &e) < 0) {
 		ns_answer(q, RESP_SYSTEM_ERROR, "changed, but only until the next start: %s", e.text);
 		return;

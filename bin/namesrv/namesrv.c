@@ -62,7 +62,7 @@ struct namesrv *namesrv_new(uv_loop_t *loop, const struct namesrv_opt *opt, stru
 	uv_timer_init(loop, &ns->scan);
 	ns->scan.data = ns;
 	uv_unref((uv_handle_t *)&ns->scan);
-	namesrv_conf_changed(ns);
+	namesrv_changed(ns);
 	return ns;
 }
 
@@ -142,7 +142,7 @@ int namesrv_port(const struct namesrv *ns)
 
 /* ---- Configuration, state ---------------------------------------------------------------------------------------- */
 
-void namesrv_conf_changed(struct namesrv *ns)
+void namesrv_changed(struct namesrv *ns)
 {
 	uint64_t every = (uint64_t)ns->conf->scanNotActiveBrokerInterval;
 
@@ -165,12 +165,7 @@ void namesrv_reload(struct namesrv *ns)
 	else
 		log_info("configuration read again keys=%d", changed);
 	conf_free(rows);
-	namesrv_conf_changed(ns);
-}
-
-void namesrv_changed(struct namesrv *ns)
-{
-	namesrv_conf_changed(ns);
+	namesrv_changed(ns);
 }
 
 void namesrv_dump(struct namesrv *ns)

@@ -37,7 +37,7 @@ int namesrv_listen(struct namesrv *ns, struct mq_error *err);
 int namesrv_port(const struct namesrv *ns);
 /* Read the configuration again; what may change while running is changed. */
 void namesrv_reload(struct namesrv *ns);
-/* The values of conf were changed by somebody else: make them felt. */
+/* The values of conf changed: make them felt where they do not act by themselves. */
 void namesrv_changed(struct namesrv *ns);
 /* Numbers of what is in the tables, to the log. */
 void namesrv_dump(struct namesrv *ns);

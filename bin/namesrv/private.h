@@ -24,7 +24,4 @@ struct namesrv {
 	void *stopped_arg;
 };
 
-/* The values of conf changed: make them felt where they do not act by themselves. */
-void namesrv_conf_changed(struct namesrv *ns);
-
 #endif
