@@ -57,8 +57,7 @@ static void on_turn(uv_check_t *check)
 	uv_check_stop(&b->turn);
 	uv_idle_stop(&b->turn_now);
 	b->turn_wanted = false;
-	if (!b->topics->file.later)
-		table_file_save(&b->topics->file);
+	table_file_save(&b->topics->file);
 	table_file_save(&b->groups->file);
 	table_file_save(&b->filters->file);
 	table_file_save(&b->orders->file);

@@ -457,16 +457,17 @@ static int find_delivered(struct delay *d, struct mq_error *e)
 	return mqstore_walk(d->b->store, from, see_delivered, d, e);
 }
 
-static void load(struct delay *d, const json_t *json)
+static void load(void *table, const json_t *json)
 {
-	const json_t *table = json_object_at(json, "offsetTable");
+	struct delay *d = table;
+	const json_t *offsets = json_object_at(json, "offsetTable");
 	const char *key;
 	json_t *off;
 	int32_t n;
 
 	body_version_get(json_object_at(json, "dataVersion"), &d->version);
 	d->saved_end = json_i64(json, "logOffset", -1);
-	json_object_foreach((json_t *)table, key, off) {
+	json_object_foreach((json_t *)offsets, key, off) {
 		if (str_i32(str_of(key), &n) < 0 || n < 1 || n > LEVELS || !json_is_integer(off) || json_integer_value(off) < 0) {
 			log_warn("delayOffset.json: level '%s' left out: not a level from 1 to %d with its offset", key, LEVELS);
 			continue;
@@ -475,11 +476,12 @@ static void load(struct delay *d, const json_t *json)
 	}
 }
 
+static const struct table_kind kind = { .name = "delayOffset", .write = write_file, .load = load, .later = true };
+
 int delay_open(struct delay **out, struct broker *b, struct mq_error *e)
 {
 	struct delay *d = mem_alloc(sizeof *d);
 	const int64_t *ms;
-	json_t *json;
 	int rc;
 
 	*out = NULL;
@@ -489,15 +491,10 @@ int delay_open(struct delay **out, struct broker *b, struct mq_error *e)
 	d->levels = mqstore_delay_levels(b->store, &ms);
 	for (int i = 0; i < LEVELS; i++)
 		d->level[i] = (struct level){ .saved = -1, .ms = i < d->levels ? ms[i] : -1 };
-	rc = table_file_open(&d->file, b, "delayOffset", write_file, d, &json, e);
+	rc = table_file_open(&d->file, b, &kind, d, e);
 	if (rc < 0) {
 		free(d);
 		return rc;
-	}
-	d->file.later = true;
-	if (json) {
-		load(d, json);
-		json_decref(json);
 	}
 	for (int i = 0; i < LEVELS; i++) {
 		d->level[i].queue = mqstore_queue(b->store, MQ_STR(TOPIC_SCHEDULE), i, false);

@@ -197,8 +197,9 @@ static void load_one(struct filter_table *t, const char *topic, const char *grou
 		f->dead_ms = 1; /* 0 is "in use" */
 }
 
-static void load(struct filter_table *t, const json_t *json)
+static void load(void *table, const json_t *json)
 {
+	struct filter_table *t = table;
 	const char *topic, *group;
 	json_t *of_topic, *of_group;
 
@@ -208,23 +209,20 @@ static void load(struct filter_table *t, const json_t *json)
 	}
 }
 
+static const struct table_kind kind = { .name = "consumerFilter", .write = write_file, .load = load };
+
 int filter_table_open(struct filter_table **out, struct broker *b, struct mq_error *e)
 {
 	struct filter_table *t = mem_alloc(sizeof *t);
-	json_t *json;
 	int rc;
 
 	*out = NULL;
 	t->b = b;
 	t->bloom = bloom_make(b->conf->maxErrorRateOfBloomFilter, b->conf->expectConsumerNumUseFilter);
-	rc = table_file_open(&t->file, b, "consumerFilter", write_file, t, &json, e);
+	rc = table_file_open(&t->file, b, &kind, t, e);
 	if (rc < 0) {
 		free(t);
 		return rc;
-	}
-	if (json) {
-		load(t, json);
-		json_decref(json);
 	}
 	*out = t;
 	return 0;

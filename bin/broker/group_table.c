@@ -242,15 +242,16 @@ static void write_file(void *table, struct buf *out)
 	group_table_write(table, out);
 }
 
-static void load(struct group_table *t, const json_t *json)
+static void load(void *table, const json_t *json)
 {
+	struct group_table *t = table;
 	struct body_keep keep = { 0 };
-	const json_t *table = json_object_at(json, "subscriptionGroupTable"), *forbidden = json_object_at(json, "forbiddenTable");
+	const json_t *groups = json_object_at(json, "subscriptionGroupTable"), *forbidden = json_object_at(json, "forbiddenTable");
 	const char *name, *topic;
 	json_t *value, *bits;
 
 	body_version_get(json_object_at(json, "dataVersion"), &t->version);
-	json_object_foreach((json_t *)table, name, value) {
+	json_object_foreach((json_t *)groups, name, value) {
 		struct body_group conf;
 		struct mq_error why;
 
@@ -272,22 +273,19 @@ static void load(struct group_table *t, const json_t *json)
 	body_free(&keep);
 }
 
+static const struct table_kind kind = { .name = "subscriptionGroup", .write = write_file, .load = load };
+
 int group_table_open(struct group_table **out, struct broker *b, struct mq_error *e)
 {
 	struct group_table *t = mem_alloc(sizeof *t);
-	json_t *json;
 	int rc;
 
 	*out = NULL;
 	t->b = b;
-	rc = table_file_open(&t->file, b, "subscriptionGroup", write_file, t, &json, e);
+	rc = table_file_open(&t->file, b, &kind, t, e);
 	if (rc < 0) {
 		free(t);
 		return rc;
-	}
-	if (json) {
-		load(t, json);
-		json_decref(json);
 	}
 	for (size_t i = 0; i < sizeof group_system / sizeof group_system[0]; i++)
 		if (!group_table_look(t, str_of(group_system[i]))) {

@@ -120,27 +120,30 @@ static void write_file(void *table, struct buf *out)
 	buf_char(out, '\n');
 }
 
+static void load(void *table, const json_t *json)
+{
+	struct body_modes body = { 0 };
+
+	body_modes_get(json, &body);
+	for (size_t i = 0; i < body.n; i++)
+		if (mq_check_topic(body.mode[i].topic, NULL) == 0 && mq_check_group(body.mode[i].group, NULL) == 0)
+			put(table, &body.mode[i]);
+	body_free(&body.keep);
+}
+
+static const struct table_kind kind = { .name = "messageRequestMode", .write = write_file, .load = load };
+
 int mode_table_open(struct mode_table **out, struct broker *b, struct mq_error *e)
 {
 	struct mode_table *t = mem_alloc(sizeof *t);
-	struct body_modes body = { 0 };
-	json_t *json;
 	int rc;
 
 	*out = NULL;
 	t->b = b;
-	rc = table_file_open(&t->file, b, "messageRequestMode", write_file, t, &json, e);
+	rc = table_file_open(&t->file, b, &kind, t, e);
 	if (rc < 0) {
 		free(t);
 		return rc;
-	}
-	if (json) {
-		body_modes_get(json, &body);
-		for (size_t i = 0; i < body.n; i++)
-			if (mq_check_topic(body.mode[i].topic, NULL) == 0 && mq_check_group(body.mode[i].group, NULL) == 0)
-				put(t, &body.mode[i]);
-		body_free(&body.keep);
-		json_decref(json);
 	}
 	*out = t;
 	return 0;

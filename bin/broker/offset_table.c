@@ -385,15 +385,16 @@ void offset_table_stop(struct offset_table *t)
 
 /* ---- Life ---------------------------------------------------------------------------------------------------------------- */
 
-static void load(struct offset_table *t, const json_t *json)
+static void load(void *table, const json_t *json)
 {
-	const json_t *table = json_object_at(json, "offsetTable");
+	struct offset_table *t = table;
+	const json_t *offsets = json_object_at(json, "offsetTable");
 	const char *key, *queue;
 	json_t *value, *off;
 
 	body_version_get(json_object_at(json, "dataVersion"), &t->version);
 	t->saved_end = json_i64(json, "logOffset", -1);
-	json_object_foreach((json_t *)table, key, value) {
+	json_object_foreach((json_t *)offsets, key, value) {
 		const char *at = strrchr(key, '@');
 		struct mq_str topic = { key, at ? (size_t)(at - key) : 0 };
 
@@ -413,50 +414,50 @@ static void load(struct offset_table *t, const json_t *json)
 	}
 }
 
-/* A peer with enableLmq keeps the offsets in another file, of the same shape and more.  NULL: it is not there, or no good. */
-static json_t *other_file(struct offset_table *t)
+/* A peer with enableLmq keeps the offsets in another file, of the same shape and more. */
+static void load_other(struct offset_table *t)
 {
 	char *path = mem_printf("%s/config/lmqConsumerOffset.json", t->b->conf->storePathRootDir);
 	struct mq_error e;
-	json_t *json = NULL;
+	json_t *json;
 	char *p;
 	size_t n;
 
 	if (sys_read_file(path, JSON_TEXT_MAX, &p, &n) == 0) {
 		json = json_parse((struct mq_str){ p, n }, &e);
-		if (json)
-			log_info("offsets are taken from '%s'", path);
-		else
-			log_warn("'%s': %s; groups begin anew", path, e.text);
 		free(p);
+		if (json) {
+			log_info("offsets are taken from '%s'", path);
+			load(t, json);
+			table_file_changed(&t->file);
+			json_decref(json);
+		} else {
+			log_warn("'%s': %s; groups begin anew", path, e.text);
+		}
 	}
 	free(path);
-	return json;
 }
+
+/* upkeep saves it every flushConsumerOffsetInterval */
+static const struct table_kind kind = { .name = "consumerOffset", .write = write_file, .load = load, .later = true };
 
 int offset_table_open(struct offset_table **out, struct broker *b, struct mq_error *e)
 {
 	struct offset_table *t = mem_alloc(sizeof *t);
-	json_t *json;
 	int rc;
 
 	*out = NULL;
 	t->b = b;
-	rc = table_file_open(&t->file, b, "consumerOffset", write_file, t, &json, e);
+	t->saved_end = -1;
+	rc = table_file_open(&t->file, b, &kind, t, e);
 	if (rc < 0) {
 		free(t);
 		return rc;
 	}
-	t->saved_end = -1;
 	uv_timer_init(b->loop, &t->timer);
 	t->timer.data = t;
-	t->file.later = true; /* upkeep saves it every flushConsumerOffsetInterval */
-	if (!json && (json = other_file(t)))
-		table_file_changed(&t->file);
-	if (json) {
-		load(t, json);
-		json_decref(json);
-	}
+	if (rc == 0)
+		load_other(t);
 	*out = t;
 	return 0;
 }

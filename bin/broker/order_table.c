@@ -321,12 +321,13 @@ static struct order_batch *get_batch(const json_t *o)
 	return b;
 }
 
-static void load(struct order_table *t, const json_t *json)
+static void load(void *table, const json_t *json)
 {
-	json_t *table = json_object_at(json, "table"), *queues, *one;
+	struct order_table *t = table;
+	json_t *orders = json_object_at(json, "table"), *queues, *one;
 	const char *key, *queue;
 
-	json_object_foreach(table, key, queues) {
+	json_object_foreach(orders, key, queues) {
 		const char *at = strrchr(key, '@');
 		struct mq_str topic = { key, at ? (size_t)(at - key) : 0 };
 
@@ -346,22 +347,19 @@ static void load(struct order_table *t, const json_t *json)
 	}
 }
 
+static const struct table_kind kind = { .name = "consumerOrderInfo", .write = write_file, .load = load };
+
 int order_table_open(struct order_table **out, struct broker *b, struct mq_error *e)
 {
 	struct order_table *t = mem_alloc(sizeof *t);
-	json_t *json;
 	int rc;
 
 	*out = NULL;
 	t->b = b;
-	rc = table_file_open(&t->file, b, "consumerOrderInfo", write_file, t, &json, e);
+	rc = table_file_open(&t->file, b, &kind, t, e);
 	if (rc < 0) {
 		free(t);
 		return rc;
-	}
-	if (json) {
-		load(t, json);
-		json_decref(json);
 	}
 	*out = t;
 	return 0;

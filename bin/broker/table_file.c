@@ -6,7 +6,6 @@
 #include <base/mem.h>
 #include <base/sys.h>
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #define LOG_MODULE "table"
@@ -72,7 +71,7 @@ static int load_either(struct table_file *t, json_t **json, struct mq_error *e)
 		goto out;
 	rc2 = load(bak, json, &e2);
 	if (rc2 == 1) {
-		log_warn("%s: %s; the copy from the save before is used: '%s'", t->name,
+		log_warn("%s: %s; the copy from the save before is used: '%s'", t->kind.name,
 			 rc < 0 ? e1.text : "the file is missing or empty", bak);
 		rc = set_aside(t->path, e);
 		if (rc < 0) {
@@ -94,35 +93,30 @@ out:
 	return rc < 0 ? rc : 0;
 }
 
-int table_file_open(struct table_file *t, struct broker *b, const char *name, void (*write)(void *, struct buf *), void *table,
-                    json_t **json, struct mq_error *e)
-{
-	char file[64];
-
-	snprintf(file, sizeof file, "%s.json", name);
-	return table_file_open_as(t, b, name, file, write, table, json, e);
-}
-
-int table_file_open_as(struct table_file *t, struct broker *b, const char *name, const char *file,
-                       void (*write)(void *, struct buf *), void *table, json_t **json, struct mq_error *e)
+int table_file_open(struct table_file *t, struct broker *b, const struct table_kind *kind, void *table, struct mq_error *e)
 {
 	char *dir = mem_printf("%s/config", b->conf->storePathRootDir);
+	json_t *json = NULL;
 	int rc = sys_mkdir_all(dir);
 
-	*json = NULL;
-	*t = (struct table_file){ .b = b, .name = name, .write = write, .table = table };
+	*t = (struct table_file){ .b = b, .kind = *kind, .table = table };
 	t->wait_end = &t->wait;
-	t->path = mem_printf("%s/%s", dir, file);
+	t->path = kind->file ? mem_printf("%s/%s", dir, kind->file) : mem_printf("%s/%s.json", dir, kind->name);
 	if (rc < 0)
 		err_sys(e, rc, "make directory '%s'", dir);
 	else
-		rc = load_either(t, json, e);
+		rc = load_either(t, &json, e);
 	free(dir);
 	if (rc < 0) {
 		free(t->path);
 		t->path = NULL;
+		return rc;
 	}
-	return rc;
+	if (!json)
+		return 0;
+	kind->load(table, json);
+	json_decref(json);
+	return 1;
 }
 
 static void tell(struct table_file *t, uint64_t upto, int rc)
@@ -150,7 +144,7 @@ static void saved(struct table_file *t, uint64_t version, int rc)
 {
 	if (rc < 0) {
 		t->b->metrics.table_failures++;
-		log_error("%s: write '%s': %s", t->name, t->path, mq_strerror(rc));
+		log_error("%s: write '%s': %s", t->kind.name, t->path, mq_strerror(rc));
 	} else {
 		t->b->metrics.tables_saved++;
 		t->saved = version;
@@ -170,7 +164,7 @@ static void save_done(uv_work_t *work, int status)
 	tell(t, version, status < 0 ? status : t->rc);
 	if (t->saved_cb)
 		t->saved_cb(t->b);
-	if (t->version != version && !t->later)
+	if (t->version != version && !t->kind.later)
 		table_file_save(t);
 }
 
@@ -182,7 +176,7 @@ void table_file_save(struct table_file *t)
 		return;
 	t->saving = t->version;
 	t->text.n = 0;
-	t->write(t->table, &t->text);
+	t->kind.write(t->table, &t->text);
 	t->work.data = t;
 	rc = uv_queue_work(t->b->loop, &t->work, save_run, save_done);
 	assert(rc == 0); /* fails only without a callback */
@@ -191,7 +185,7 @@ void table_file_save(struct table_file *t)
 void table_file_changed(struct table_file *t)
 {
 	t->version++;
-	if (!t->later)
+	if (!t->kind.later)
 		broker_want_turn(t->b);
 }
 
@@ -224,7 +218,7 @@ int table_file_flush(struct table_file *t, struct mq_error *e)
 	if (table_file_is_saved(t))
 		return 0;
 	t->text.n = 0;
-	t->write(t->table, &t->text);
+	t->kind.write(t->table, &t->text);
 	rc = sys_replace_file(t->path, t->text.p, t->text.n);
 	saved(t, version, rc);
 	tell(t, version, rc);

@@ -13,16 +13,23 @@
 
 struct broker;
 
+/* What one kind of table keeps where, and how. */
+struct table_kind {
+	const char *name;                       /* "topics": of config/NAME.json, and for the log */
+	const char *file;                       /* config/FILE, where that has no .json; NULL */
+	bool later;                             /* save only when asked to: table_file_save() */
+	void (*write)(void *table, struct buf *out);
+	void (*load)(void *table, const json_t *json); /* an object; what is no good in it is left out and said */
+};
+
 struct table_file {
 	struct broker *b;
+	struct table_kind kind;
 	char *path;
-	const char *name;                       /* "topics", for the log */
-	void (*write)(void *table, struct buf *out);
 	void *table;
 	uint64_t version;                       /* of the table in memory: counts changes */
 	uint64_t saved;                         /* version that is on the disk */
 	uint64_t saving;                        /* version that a worker writes now, 0 = none */
-	bool later;                             /* save only when asked to: table_file_save() */
 	void (*saved_cb)(struct broker *b);     /* after each save; may be NULL */
 	struct table_wait *wait, **wait_end;
 	uv_work_t work;
@@ -30,13 +37,9 @@ struct table_file {
 	int rc;
 };
 
-/* *json: new reference, or NULL when there is no file at all.  Returns 0 or a negative code with the names in e. */
-int table_file_open(struct table_file *t, struct broker *b, const char *name, void (*write)(void *, struct buf *), void *table,
-                    json_t **json, struct mq_error *e);
-/* The same in config/FILE: some names have no .json. */
-int table_file_open_as(struct table_file *t, struct broker *b, const char *name, const char *file,
-                       void (*write)(void *, struct buf *), void *table, json_t **json, struct mq_error *e);
-/* The table changed: a save follows at the end of the turn (unless `later`). */
+/* Load the table.  1: done; 0: there is no file; or a negative code with the names in e, and nothing to close.  kind is copied. */
+int table_file_open(struct table_file *t, struct broker *b, const struct table_kind *kind, void *table, struct mq_error *e);
+/* The table changed: a save follows at the end of the turn (unless it is saved `later`). */
 void table_file_changed(struct table_file *t);
 /* Save now if something changed. */
 void table_file_save(struct table_file *t);

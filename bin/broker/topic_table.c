@@ -229,35 +229,39 @@ static void add_system_topics(struct topic_table *t)
 	}
 }
 
+static void load(void *table, const json_t *json)
+{
+	struct topic_table *t = table;
+	struct body_topic_table body = { 0 };
+
+	body_topic_table_get(&body.keep, json, &body);
+	for (size_t i = 0; i < body.n; i++) {
+		struct mq_error why;
+
+		if (mq_check_topic(body.topic[i].name, &why) < 0)
+			log_warn("topics.json: topic left out: %s", why.text);
+		else if (!topic_table_find(t, body.topic[i].name))
+			add(t, &body.topic[i]);
+	}
+	t->version = body.version;
+	body_topic_table_free(&body);
+}
+
+static const struct table_kind kind = { .name = "topics", .write = write_file, .load = load };
+
 int topic_table_open(struct topic_table **out, struct broker *b, struct mq_error *e)
 {
 	struct topic_table *t = mem_alloc(sizeof *t);
-	struct body_topic_table body = { 0 };
-	json_t *json;
 	int rc;
 
 	*out = NULL;
 	t->b = b;
-	rc = table_file_open(&t->file, b, "topics", write_file, t, &json, e);
+	rc = table_file_open(&t->file, b, &kind, t, e);
 	if (rc < 0) {
 		free(t);
 		return rc;
 	}
 	t->file.version = t->file.saved = 1; /* 0 is nothing yet, for those who are told */
-	if (json) {
-		body_topic_table_get(&body.keep, json, &body);
-		for (size_t i = 0; i < body.n; i++) {
-			struct mq_error why;
-
-			if (mq_check_topic(body.topic[i].name, &why) < 0)
-				log_warn("topics.json: topic left out: %s", why.text);
-			else if (!topic_table_find(t, body.topic[i].name))
-				add(t, &body.topic[i]);
-		}
-		t->version = body.version;
-		body_topic_table_free(&body);
-		json_decref(json);
-	}
 	add_system_topics(t);
 	/* Name servers take the table of a broker that has started anew only if its version is another one. */
 	body_version_next(&t->version, clock_wall_ms(), 0);

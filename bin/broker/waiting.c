@@ -80,8 +80,9 @@ static void write_file(void *table, struct buf *out)
 	waiting_write(table, out);
 }
 
-static void load(struct waiting *w, const json_t *json, bool trust)
+static void load(void *table, const json_t *json)
 {
+	struct waiting *w = table;
 	const char *key;
 	json_t *v;
 
@@ -89,8 +90,8 @@ static void load(struct waiting *w, const json_t *json, bool trust)
 	json_object_foreach((json_t *)json_object_at(json, w->key), key, v) {
 		struct waiting_topic *x = need(w, str_of(key));
 
-		x->count = trust ? json_i64(v, "count", 0) : 0;
-		if (!trust && json_i64(v, "count", 0))
+		x->count = w->trust ? json_i64(v, "count", 0) : 0;
+		if (!w->trust && json_i64(v, "count", 0))
 			table_file_changed(&w->file);
 		x->stamp_ms = json_i64(v, "timeStamp", 0);
 	}
@@ -98,18 +99,13 @@ static void load(struct waiting *w, const json_t *json, bool trust)
 
 int waiting_open(struct waiting *w, struct broker *b, const char *file, const char *key, bool trust, struct mq_error *e)
 {
-	json_t *json;
+	const struct table_kind kind = { .name = file, .file = file, .later = true, .write = write_file, .load = load };
 	int rc;
 
 	w->key = key;
-	rc = table_file_open_as(&w->file, b, file, file, write_file, w, &json, e);
-	if (rc < 0)
-		return rc;
-	w->file.later = true;
-	if (json)
-		load(w, json, trust);
-	json_decref(json);
-	return 0;
+	w->trust = trust;
+	rc = table_file_open(&w->file, b, &kind, w, e);
+	return rc < 0 ? rc : 0;
 }
 
 void waiting_close(struct waiting *w)

@@ -18,6 +18,7 @@ struct waiting_topic {
 
 struct waiting {
 	const char *key;        /* "timingCount" */
+	bool trust;             /* the counts of the file, too */
 	struct waiting_topic *all; /* uthash */
 	struct table_file file; /* saved when its owner says so */
 	struct body_version version;
