@@ -7,6 +7,7 @@
 #include <base/clock.h>
 #include <base/mem.h>
 #include <base/str.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 enum {
@@ -99,7 +100,7 @@ static void finish(struct settle *s, struct held *h, int32_t code, const char *r
 
 	if (code == RESP_FLUSH_DISK_TIMEOUT)
 		s->b->metrics.flush_timeouts++;
-	else if (code)
+	else if (code && code != RESP_SYSTEM_ERROR)
 		s->b->metrics.slave_timeouts++;
 	if (h->plain)
 		reply(&q, code ? RESP_SYSTEM_ERROR : code, remark ? "%s" : NULL, remark);
@@ -201,6 +202,7 @@ void settle_promise(struct settle *s, struct send_done *d, int64_t end_off, int3
 
 void settle_topics(struct settle *s, struct req *q)
 {
+	broker_want_turn(s->b); /* what failed to be saved before is tried again */
 	settle_plain(s, q, &(struct send_done){ .topics_version = s->b->topics->file.version });
 }
 
@@ -246,14 +248,35 @@ static void check_log(struct settle *s, const char *failed)
 	}
 }
 
+/* A send is stored, whatever becomes of the topic that it made; a change of topics is nothing but its save.  compat: 5.2.0 answers with
+ * success when the save fails. */
+static void unsaved(struct settle *s, struct held *h)
+{
+	const struct table_file *f = &s->b->topics->file;
+	char remark[512];
+
+	snprintf(remark, sizeof remark, "it holds, but cannot be kept: write '%s': %s", f->path,
+		 f->failed ? mq_strerror(f->rc) : "not done in time");
+	finish(s, h, RESP_SYSTEM_ERROR, remark);
+}
+
+/* Nothing is left to wait for. */
+static bool topics_told(const struct settle *s, const struct held *h)
+{
+	return settle_topics_are(s, h->d.topics_version) || (h->plain && s->b->topics->file.failed >= h->d.topics_version);
+}
+
 void settle_check(struct settle *s, const char *failed)
 {
+	const struct table_file *topics = &s->b->topics->file;
 	struct held *h;
 
 	check_log(s, failed);
-	while ((h = first(&s->topics)) &&
-	       (s->stopped || settle_topics_are(s, h->d.topics_version) || h->deadline_ms <= clock_mono_ms())) {
-		finish(s, h, RESP_SUCCESS, NULL);
+	while ((h = first(&s->topics)) && (topics_told(s, h) || s->stopped || h->deadline_ms <= clock_mono_ms())) {
+		if (h->plain && !s->stopped && topics->saved < h->d.topics_version)
+			unsaved(s, h);
+		else
+			finish(s, h, RESP_SUCCESS, NULL);
 		pop(&s->topics);
 	}
 }

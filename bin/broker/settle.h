@@ -4,7 +4,7 @@
  * A send under SYNC_FLUSH waits for the log, at most syncFlushTimeout: then it gets code 10.  One that is to be on several machines
  * waits for their slaves, at most slaveTimeout: then it gets code 12, or 11 if there is no slave; with ackOnTwoMachines code 14.  A
  * send that made its topic, and a request that made, changed or deleted one, wait for the topic, at most SETTLE_TOPIC_MS: then they
- * are answered all the same. */
+ * are answered all the same, but a request by an error if config/topics.json could not be written. */
 #ifndef BROKER_SETTLE_H
 #define BROKER_SETTLE_H
 
@@ -40,7 +40,7 @@ void settle_plain(struct settle *s, struct req *q, const struct send_done *d);
 /* A record that ends at end_off was stored while ha_master_need() was `acks`: d waits for what the configuration promises of it.
  * end_off 0: nothing was stored. */
 void settle_promise(struct settle *s, struct send_done *d, int64_t end_off, int32_t acks);
-/* Code 0 when the table of topics as it is now is saved and registered. */
+/* Code 0 when the table of topics as it is now is saved and registered; code 1 with the file's name if it cannot be saved. */
 void settle_topics(struct settle *s, struct req *q);
 /* The log has been flushed further, or (failed: why) will not be; topics were saved or registered. */
 void settle_check(struct settle *s, const char *failed);

@@ -142,6 +142,8 @@ static void save_run(uv_work_t *work)
 /* What became of a save; a failure is told to those who wait and tried again with the next change or period. */
 static void saved(struct table_file *t, uint64_t version, int rc)
 {
+	t->rc = rc;
+	t->failed = rc < 0 ? version : 0;
 	if (rc < 0) {
 		t->b->metrics.table_failures++;
 		log_error("%s: write '%s': %s", t->kind.name, t->path, mq_strerror(rc));
@@ -175,6 +177,7 @@ void table_file_save(struct table_file *t)
 	if (t->saving || table_file_is_saved(t))
 		return;
 	t->saving = t->version;
+	t->failed = 0;
 	t->text.n = 0;
 	t->kind.write(t->table, &t->text);
 	t->work.data = t;

@@ -30,6 +30,7 @@ struct table_file {
 	uint64_t version;                       /* of the table in memory: counts changes */
 	uint64_t saved;                         /* version that is on the disk */
 	uint64_t saving;                        /* version that a worker writes now, 0 = none */
+	uint64_t failed;                        /* version of the last save if that failed, with rc; 0 = it did not */
 	void (*saved_cb)(struct broker *b);     /* after each save; may be NULL */
 	struct table_wait *wait, **wait_end;
 	uv_work_t work;

@@ -2,6 +2,7 @@
  * any rubbish is answered once. */
 #include "broker_kit.h"
 #include "base/str.h"
+#include "base/sys.h"
 #include "fault.h"
 #include "tempdir.h"
 #include "../../bin/broker/broker.h"
@@ -325,6 +326,34 @@ static void files_of_the_peer_are_read(void **state)
 	free(groups);
 }
 
+static void a_change_of_topics_that_cannot_be_kept_is_told_so_with_the_file(void **state)
+{
+	struct files *f = *state;
+	char *aside = config(f, "topics.json.tmp"), *keep = config(f, "topics.json.tmp/x");
+	struct broker_kit *k = start(f);
+	struct conn *c = broker_kit_dial(k, false);
+	struct asked *a;
+
+	assert_int_equal(sys_mkdir_all(keep), 0); /* in the way of any save */
+	a = make(k, c, "New", "4", "6", "");
+	assert_int_equal(a->code, RESP_SYSTEM_ERROR);
+	assert_non_null(strstr(a->remark.p, "config/topics.json'"));
+	a = ask(k, c, REQ_DELETE_TOPIC_IN_BROKER, NONE, "topic", "Kept", NULL);
+	assert_int_equal(a->code, RESP_SYSTEM_ERROR);
+	assert_non_null(strstr(a->remark.p, "config/topics.json'"));
+	assert_int_equal(kit_send(k, c, "BySend", 0, "x", NULL)->code, RESP_SUCCESS); /* the message is kept */
+	assert_int_equal(sys_remove_tree(aside), 0);
+	assert_int_equal(make(k, c, "New", "4", "6", "")->code, RESP_SUCCESS); /* as it was: tried again all the same */
+	broker_kit_stop(k);
+	k = start(f);
+	assert_non_null(topic_table_find(broker_kit_broker(k)->topics, MQ_STR("New")));
+	assert_non_null(topic_table_find(broker_kit_broker(k)->topics, MQ_STR("BySend")));
+	assert_null(topic_table_find(broker_kit_broker(k)->topics, MQ_STR("Kept")));
+	broker_kit_stop(k);
+	free(aside);
+	free(keep);
+}
+
 static void a_store_is_served_by_one_broker(void **state)
 {
 	struct broker_kit *k = start(*state);
@@ -384,6 +413,7 @@ int main(void)
 		F(a_broken_file_never_reaches_the_copy),
 		F(with_both_broken_it_does_not_start_with_nothing),
 		F(files_of_the_peer_are_read),
+		F(a_change_of_topics_that_cannot_be_kept_is_told_so_with_the_file),
 		F(a_store_is_served_by_one_broker),
 		cmocka_unit_test(any_code_with_any_rubbish_is_answered_once),
 	};
