@@ -31,7 +31,10 @@ setup() {
 	done
 	assert [ -x "$prefix/bin/mq-quickstart" ]
 	assert [ -x "$prefix/sbin/mount.mqfs" ]
-	assert [ -x "$prefix/bin/mq-dlq" ]
+	for p in mq-alert mq-backup mq-dlq mq-mirror mq-restore mq-top; do
+		assert [ -x "$prefix/bin/$p" ]
+		assert [ -e "$prefix/share/man/man1/$p.1" ]
+	done
 	assert [ -e "$prefix/share/man/man7/mq.7" ]
 }
 

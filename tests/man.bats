@@ -1,6 +1,8 @@
 #!/usr/bin/env bats
 # The manuals: clean, in step with the programs, and their examples work as they stand.
 
+scripts=(mq-alert mq-backup mq-dlq mq-mirror mq-restore mq-top)
+
 setup() {
 	load helpers
 	mq_setup
@@ -25,7 +27,7 @@ examples() { # examples PAGE
 
 @test "every program has a page, and its --help goes to stdout with status 0" {
 	local p
-	for p in mq-send mq-recv mq-admin mq-bench mq-broker mq-dlq mq-namesrv mqfs; do
+	for p in mq-send mq-recv mq-admin mq-bench mq-broker mq-namesrv mqfs "${scripts[@]}"; do
 		ls "$src"/man/$p.[18]
 		run -0 --separate-stderr "$p" --help
 		[ -n "$output" ]
@@ -37,7 +39,7 @@ examples() { # examples PAGE
 
 @test "each option of --help is in the page" {
 	local p o page bad=
-	for p in mq-send mq-recv mq-admin mq-bench mq-broker mq-dlq mq-namesrv mqfs; do
+	for p in mq-send mq-recv mq-admin mq-bench mq-broker mq-namesrv mqfs "${scripts[@]}"; do
 		page=$(mandoc -T ascii "$src"/man/$p.[18] | sed "s/.\x08//g")
 		while read -r o; do
 			grep -qE -- "(^|[^a-zA-Z-])$o([^a-zA-Z-]|\$)" <<<"$page" || bad+="$p: $o is not in the manual"$'\n'
@@ -53,7 +55,7 @@ words() {
 
 @test "the usage in --help is the SYNOPSIS of the page" {
 	local p bad=
-	for p in mq-send mq-recv mq-admin mq-bench mq-dlq; do
+	for p in mq-send mq-recv mq-admin mq-bench "${scripts[@]}"; do
 		mandoc -T ascii "$src"/man/$p.1 | col -b | sed -n '/^SYNOPSIS/,/^DESCRIPTION/p' | sed '1d;$d' | words >synopsis
 		"$p" --help | sed -n '1,/^$/p' | sed 's/^usage: //; /^[A-Z]/d' | words >usage
 		[ -s synopsis ]
@@ -70,9 +72,9 @@ words() {
 	assert_output ""
 }
 
-@test "the examples of mq(7), mq-send(1), mq-recv(1), mq-dlq(1) and mq-admin(1) work in a fresh home" {
+@test "the examples of mq(7), of the tools and of the scripts on top of them work in a fresh home" {
 	local page
-	for page in mq.7 mq-send.1 mq-recv.1 mq-dlq.1 mq-admin.1; do
+	for page in mq.7 mq-send.1 mq-recv.1 mq-admin.1 "${scripts[@]/%/.1}"; do
 		mkdir "$page.d"
 		examples "$src/man/$page" >"$page.sh"
 		[ -s "$page.sh" ]
