@@ -58,6 +58,8 @@ struct mqstore_opt {
 	bool clean_forcibly;          /* [cleanFileForciblyEnable] true */
 	const char *delay_levels;     /* [messageDelayLevel] "1s 5s 10s ..."; the due time in SCHEDULE_TOPIC_XXXX entries */
 	int32_t memory_ratio;         /* [accessMessageInMemoryMaxRatio] 40 %: part of the RAM that the newest messages may fill */
+	bool queue_ext;               /* [enableConsumeQueueExt] false: new entries get a unit in consumequeue_ext */
+	int64_t queue_ext_bytes;      /* [mappedFileSizeConsumeQueueExt] 48 MiB: a new file of these */
 	bool gather;                  /* what is appended waits for mqstore_write_out(): one write for many messages */
 	int32_t max_maps;             /* consume queue files mapped at once for reading; 0 = a bound that fits the machine */
 };
@@ -149,6 +151,12 @@ MQ_API void mqstore_write_out(struct mqstore *s);
 #define MQSTORE_DELAY_LEVELS_MAX 64
 MQ_API int mqstore_delay_levels(const struct mqstore *s, const int64_t **ms);
 
+/* With `queue_ext`: the bits of a message with these properties, which goes to q, into `bits`; returns their bytes, 0 = none.  What they
+ * mean is the caller's; he finds them again by mqstore_get_opt.bits.  Called inside mqstore_append(); may not append. */
+#define MQSTORE_BITS_MAX 1024
+typedef size_t mqstore_bits_cb(void *arg, const struct mqstore_queue *q, struct mq_str props, uint8_t bits[MQSTORE_BITS_MAX]);
+MQ_API void mqstore_on_bits(struct mqstore *s, mqstore_bits_cb *cb, void *arg);
+
 /* ---- Flushing -------------------------------------------------------------------------------------------------------- */
 
 MQ_API int64_t mqstore_log_min(const struct mqstore *s);
@@ -192,12 +200,17 @@ MQ_API const char *mqstore_status_name(enum mqstore_status st); /* "FOUND", as t
 /* Decide by entry (record = NULL, cheap) and then by record.  Return true to keep. */
 typedef bool mqstore_filter_cb(void *arg, int64_t tags_code, const struct mq_str *record);
 
+/* Decide by the bits of a message (see mqstore_on_bits), stored at `store_ms`, after the entry and before the record are.
+ * Return true to keep.  Not asked for a message that has none. */
+typedef bool mqstore_bits_filter_cb(void *arg, int64_t store_ms, struct mq_str bits);
+
 struct mqstore_get_opt {
 	int32_t max_messages;         /* > 0 */
 	int32_t max_bytes;            /* soft: at least one message is returned */
 	int32_t far_messages, far_bytes; /* instead of these, for messages that may have to come from the disk; 0 = the same */
 	mqstore_filter_cb *filter;    /* NULL = all */
-	void *filter_arg;
+	mqstore_bits_filter_cb *bits; /* besides; NULL = all */
+	void *filter_arg;             /* of both */
 };
 
 #define MQSTORE_GET_MAX 1024
@@ -219,7 +232,8 @@ MQ_API int mqstore_get(struct mqstore *s, struct mqstore_queue *q, int64_t off, 
 /* One record at a log offset; checks that a whole record starts there.  Returns 0, MQ_ENOTFOUND. */
 MQ_API int mqstore_at(struct mqstore *s, int64_t log_off, struct mq_str *record);
 
-/* One queue entry.  Returns 0, MQ_ENOTFOUND. */
+/* One queue entry, with the tags code proper where the entry names a unit of consumequeue_ext (whose address it keeps when there is none).
+ * Returns 0, MQ_ENOTFOUND. */
 struct mqstore_entry {
 	int64_t log_off;
 	int32_t size;

@@ -549,6 +549,26 @@ bank() {
 
 # ---- Filters ------------------------------------------------------------------------------------------------------------
 
+@test "enableCalcFilterBitMap: what passes a filter stands beside the queue, and the same messages come" {
+	start_cluster -p enablePropertyFilter=true -p enableConsumeQueueExt=true -p enableCalcFilterBitMap=true
+	mq-admin updateTopic -t t -r 1 -w 1 -c DefaultCluster
+	for i in $(seq 5); do mq-send -H n=$i t <<<"$i"; done
+	run -0 bash -c "timeout 20 mq-recv -g g -o begin -c 1 --filter 'n = 3' t"
+	assert_output 3
+	for i in $(seq 6 9); do mq-send -T tag -H n=$i t <<<"$i"; done
+	run -0 bash -c "timeout 20 mq-recv -g g -c 2 --filter 'n = 3' t & sleep 0.3; mq-send -H n=3 t <<<again; mq-send -H n=3 t <<<'and again'; wait"
+	assert_output $'again\nand again'
+	run -0 bash -c "mq-recv -e --filter 'n > 7' t | sort"
+	assert_output $'8\n9'
+	run -0 mq-recv -e -T tag t
+	assert_output $'6\n7\n8\n9'
+	ext=$PWD/store/consumequeue_ext/t/0/00000000000000000000
+	until_true eval '[ "$(od -An -tu1 -j118 -N2 "$ext" | xargs)" = "0 14" ]'
+	# The first five came before anybody filtered and have no bits; those behind have 14 bytes of them.
+	assert_equal "$(od -An -tu1 -j18 -N2 "$ext" | xargs)" "0 0"
+	run -0 mq-admin -n "store:$PWD/store" check
+}
+
 @test "--filter: messages whose properties fit an expression" {
 	start_cluster -p enablePropertyFilter=true
 	for i in 1 2 3; do mq-send -H n=$i -H color=red t <<<"$i"; done

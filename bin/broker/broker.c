@@ -238,6 +238,8 @@ static int open_store(struct broker *b, struct mq_error *e)
 	o.adopt_sizes = c->adoptSegmentSizes;
 	o.log_segment_bytes = c->mappedFileSizeCommitLog;
 	o.queue_segment_bytes = c->mappedFileSizeConsumeQueue;
+	o.queue_ext = c->enableConsumeQueueExt;
+	o.queue_ext_bytes = c->mappedFileSizeConsumeQueueExt;
 	o.index_slots = c->maxHashSlotNum;
 	o.index_entries = c->maxIndexNum;
 	o.index_enable = c->messageIndexEnable;

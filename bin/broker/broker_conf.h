@@ -80,8 +80,11 @@ enum { ROLE_ASYNC_MASTER, ROLE_SYNC_MASTER, ROLE_SLAVE };
 	K(i32, channelExpiredTimeout, "120000", 1000, INT32_MAX, CONF_RUNTIME, "ms without heartbeat after which a client is gone") \
 	K(i32, subscriptionExpiredTimeout, "600000", 1000, INT32_MAX, CONF_IGNORED, "subscriptions live as long as their group") \
 	K(boolean, enablePropertyFilter, "false", 0, 0, 0, "filter messages by SQL92 expressions") \
-	K(i32, maxErrorRateOfBloomFilter, "20", 1, 99, 0, "percent; sizes the Bloom filter data in consumerFilter.json") \
+	K(i32, maxErrorRateOfBloomFilter, "20", 1, 99, 0, "percent; sizes the bits of enableCalcFilterBitMap") \
 	K(i32, expectConsumerNumUseFilter, "32", 1, 1000000, 0, "consumers; the same") \
+	K(boolean, enableConsumeQueueExt, "false", 0, 0, 0, "keep more of a message beside its queue entry, in consumequeue_ext") \
+	K(boolean, enableCalcFilterBitMap, "false", 0, 0, 0, "with it: which SQL92 filters a message passes") \
+	K(size, mappedFileSizeConsumeQueueExt, "50331648", 4096, INT32_MAX, 0, "bytes of a file of consumequeue_ext") \
 	K(i64, filterDataCleanTimeSpan, "86400000", 0, INT64_MAX, CONF_RUNTIME, "ms to keep the filter of a group that has left") \
 	K(boolean, useServerSideResetOffset, "true", 0, 0, CONF_RUNTIME, "a reset of offsets is done by the broker alone")
 
@@ -189,11 +192,10 @@ enum { ROLE_ASYNC_MASTER, ROLE_SYNC_MASTER, ROLE_SLAVE };
 	X(broadcastOffsetExpireSecond, "120") X(broadcastOffsetExpireMaxSecond, "300") \
 	\
 	X(lockInStrictMode, "false") X(popPollingMapSize, "100000") \
-	X(enableCalcFilterBitMap, "false") X(enableConsumeQueueExt, "false") \
 	X(bitMapLengthConsumeQueueExt, "64") \
 	X(filterSupportRetry, "false") X(readOnlyCommitLogStorePaths, "") \
 	X(storePathEpochFile, "") X(storePathBrokerIdentity, "") X(storePathDLedgerCommitLog, "") \
-	X(mappedFileSizeConsumeQueueExt, "50331648") X(mapperFileSizeBatchConsumeQueue, "13800000") \
+	X(mapperFileSizeBatchConsumeQueue, "13800000") \
 	X(compactionMappedFileSize, "104857600") X(compactionCqMappedFileSize, "10485760") \
 	X(maxMsgsNumBatch, "64") X(autoMessageVersionOnTopicLen, "true") X(enabledAppendPropCRC, "false") \
 	X(forceVerifyPropCRC, "false") X(duplicationEnable, "false") X(enableCompaction, "true") X(compactionThreadNum, "6") \

@@ -62,6 +62,7 @@ static void drop(struct filter_table *t, struct filter_topic *ft, struct filter 
 	HASH_DEL(ft->filters, f);
 	free(f->group);
 	free(f->expr);
+	sql_free(f->program);
 	free(f);
 	if (!ft->filters) {
 		HASH_DEL(t->topics, ft);
@@ -90,6 +91,8 @@ void filter_table_use(struct filter_table *t, struct mq_str group, const struct 
 		f = add(t, group, topic);
 	if (!f->expr || strcmp(f->expr, s->expr)) {
 		free(f->expr);
+		sql_free(f->program);
+		f->program = NULL;
 		f->expr = mem_strdup(s->expr);
 		f->born_ms = clock_now_ms();
 		log_info("filter group=%s topic=%s expression=%s", f->group, s->topic, f->expr);
@@ -107,6 +110,37 @@ void filter_table_end(struct filter_table *t, struct mq_str group, struct mq_str
 		return;
 	f->dead_ms = clock_now_ms();
 	table_file_changed(&t->file);
+}
+
+/* ---- Bits beside queue entries -------------------------------------------------------------------------------------------- */
+
+/* mqstore_bits_cb.  compat: those of dead filters are set too. */
+static size_t message_bits(void *table, const struct mqstore_queue *q, struct mq_str props, uint8_t *bits)
+{
+	struct filter_table *t = table;
+	struct filter_topic *ft = topic_find(t, mqstore_queue_topic(q));
+	struct filter *f, *tmp;
+	struct mq_error e;
+
+	if (!ft || bloom_bytes(&t->bloom) > MQSTORE_BITS_MAX)
+		return 0;
+	memset(bits, 0, bloom_bytes(&t->bloom));
+	HASH_ITER(hh, ft->filters, f, tmp) {
+		/* A filter that is wrong passes nothing, and says so to its consumers. */
+		if (!f->program && sql_compile(&f->program, str_of(f->expr), &e) < 0)
+			continue;
+		if (sql_match(f->program, props))
+			bloom_set(&t->bloom, f->bit, bits);
+	}
+	return bloom_bytes(&t->bloom);
+}
+
+bool filter_table_may_pass(const struct filter_table *t, const struct filter *f, int64_t store_ms, struct mq_str bits)
+{
+	/* Stored before the filter was there, or by a broker with other numbers. */
+	if (store_ms <= f->born_ms || bits.n != bloom_bytes(&t->bloom))
+		return true;
+	return bloom_hit(&t->bloom, f->bit, (const uint8_t *)bits.p);
 }
 
 /* ---- The file ------------------------------------------------------------------------------------------------------------ */
@@ -224,6 +258,8 @@ int filter_table_open(struct filter_table **out, struct broker *b, struct mq_err
 		free(t);
 		return rc;
 	}
+	if (b->conf->enableCalcFilterBitMap)
+		mqstore_on_bits(b->store, message_bits, t);
 	*out = t;
 	return 0;
 }

@@ -1,7 +1,8 @@
 /* filter_table.h: which group filters which topic by SQL92: config/consumerFilter.json.
  *
- * For the file alone, as the peer has it: what filters is the program in struct sub.  A filter that nobody uses is kept as dead for
- * filterDataCleanTimeSpan: the peer takes it up again when its consumer comes back. */
+ * What filters is the program in struct sub; what is here is for the file, as the peer has it, and, with enableCalcFilterBitMap, for the
+ * bits that each message gets beside its queue entry: they tell by the entry alone that a filter does not pass it.  A filter that
+ * nobody uses is kept as dead for filterDataCleanTimeSpan: the peer takes it up again when its consumer comes back. */
 #ifndef BROKER_FILTER_TABLE_H
 #define BROKER_FILTER_TABLE_H
 
@@ -14,6 +15,7 @@
 struct filter {
 	UT_hash_handle hh;                      /* by group */
 	char *group, *expr;
+	struct sql *program;                    /* of expr, for the bits; NULL: not needed so far, or wrong */
 	int64_t version, born_ms;
 	int64_t dead_ms;                        /* 0: in use */
 	int32_t bit[BLOOM_HASHES_MAX];
@@ -41,5 +43,7 @@ void filter_table_use(struct filter_table *t, struct mq_str group, const struct 
 void filter_table_end(struct filter_table *t, struct mq_str group, struct mq_str topic);
 /* NULL: none. */
 const struct filter *filter_table_find(const struct filter_table *t, struct mq_str group, struct mq_str topic);
+/* Can a message that was stored at store_ms and has these bits pass?  True also when the bits do not tell. */
+bool filter_table_may_pass(const struct filter_table *t, const struct filter *f, int64_t store_ms, struct mq_str bits);
 
 #endif

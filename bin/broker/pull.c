@@ -4,6 +4,7 @@
  * nextBeginOffset at once. */
 #include "pull.h"
 #include "broker.h"
+#include "filter_table.h"
 #include "flush.h"
 #include "group_table.h"
 #include "ha_replica.h"
@@ -13,7 +14,9 @@
 
 /* How an entry of the queue is judged. */
 struct look {
+	const struct broker *b;
 	const struct sub *sub;
+	const struct filter *filter; /* as it was when messages got their bits; NULL: bits do not tell */
 	int64_t left;           /* entries that may be seen: the rest is not on the disk yet */
 };
 
@@ -28,6 +31,21 @@ static bool wanted(void *arg, int64_t code, const struct mq_str *record)
 		return !l->sub->program || (message_peek(record->p, record->n, &m, &blank) > 0 && sub_match_props(l->sub, m.props));
 	}
 	return l->left-- > 0 && sub_match(l->sub, code);
+}
+
+static bool may_pass(void *arg, int64_t store_ms, struct mq_str bits)
+{
+	const struct look *l = arg;
+
+	return filter_table_may_pass(l->b->filters, l->filter, store_ms, bits);
+}
+
+/* The filter that the group registered, if that is what this pull wants. */
+static const struct filter *registered(const struct broker *b, const struct pull *p)
+{
+	const struct filter *f = p->sub->program ? filter_table_find(b->filters, p->group, p->topic->conf.name) : NULL;
+
+	return f && !f->dead_ms && strcmp(f->expr, p->sub->expr) == 0 ? f : NULL;
 }
 
 /* Where the group should pull next.  far: what it wants may have to come from the disk. */
@@ -103,7 +121,7 @@ bool pull_try(struct req *q, const struct pull *p)
 	struct broker *b = q->b;
 	struct mqstore_queue *queue = topic_queue(b->topics, p->topic, p->queue_id, false);
 	int64_t visible = queue ? flush_visible_max(b, queue) : 0;
-	struct look look = { p->sub, INT64_MAX };
+	struct look look = { .b = b, .sub = p->sub, .left = INT64_MAX };
 	struct mqstore_get_opt opt = { .max_messages = p->max_messages, .max_bytes = p->max_bytes, .filter_arg = &look };
 	struct frame_out o;
 	int32_t code;
@@ -125,6 +143,8 @@ bool pull_try(struct req *q, const struct pull *p)
 	}
 	if (!p->sub->tags.all || p->sub->program || look.left != INT64_MAX)
 		opt.filter = wanted;
+	look.filter = registered(b, p);
+	opt.bits = look.filter ? may_pass : NULL;
 	rc = mqstore_get(b->store, queue, p->off, &opt, &r);
 	if (rc < 0) {
 		reply(q, RESP_SYSTEM_ERROR, "read topic '%s' queue %d at offset %lld: %s", p->topic->name, p->queue_id,

@@ -130,6 +130,12 @@ int64_t controller_next_id(const struct controller *c, struct mq_str name)
 	return g ? g->next_id : CONTROLLER_FIRST_ID;
 }
 
+/* Names and addresses are kept as C strings, and go into events with 16 bits of length. */
+static bool is_text(struct mq_str s)
+{
+	return s.n <= CONTROLLER_TEXT_MAX && (s.n == 0 || !memchr(s.p, '\0', s.n));
+}
+
 void controller_apply_id(const struct controller *c, const struct apply_broker_id_header *h, struct controller_verdict *v)
 {
 	const struct controller_group *g = group_of(c, h->brokerName);
@@ -138,6 +144,11 @@ void controller_apply_id(const struct controller *c, const struct apply_broker_i
 	const char *end;
 
 	*v = (struct controller_verdict){ 0 };
+	if (!is_text(h->brokerName) || !is_text(h->clusterName) || !is_text(h->registerCheckCode)) {
+		refuse(v, RESP_CONTROLLER_BROKER_ID_INVALID, "brokerName, clusterName and registerCheckCode must be text of at most %d bytes",
+		       CONTROLLER_TEXT_MAX);
+		return;
+	}
 	if (!g && h->appliedBrokerId != CONTROLLER_FIRST_ID) {
 		refuse(v, RESP_CONTROLLER_BROKER_ID_INVALID,
 		       "Broker-set: " MQ_STR_FMT " hasn't been registered in controller, but broker try to apply brokerId: %lld",
@@ -163,7 +174,9 @@ void controller_register(const struct controller *c, const struct controller_reg
 	const struct controller_replica *r = g ? replica_of(g, h->brokerId) : NULL;
 
 	*v = (struct controller_verdict){ 0 };
-	if (!g) {
+	if (!is_text(h->brokerAddress)) {
+		refuse(v, RESP_CONTROLLER_BROKER_ID_INVALID, "brokerAddress must be text of at most %d bytes", CONTROLLER_TEXT_MAX);
+	} else if (!g) {
 		refuse(v, RESP_CONTROLLER_BROKER_NEED_TO_BE_REGISTERED, "Broker-set: " MQ_STR_FMT " hasn't been registered in controller",
 		       MQ_STR_ARG(h->brokerName));
 	} else if (!r) {

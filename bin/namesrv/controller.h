@@ -22,7 +22,7 @@
 #include <codec/body_controller.h>
 #include <codec/request.h>
 
-enum { CONTROLLER_NOBODY = -1, CONTROLLER_FIRST_ID = 1 };
+enum { CONTROLLER_NOBODY = -1, CONTROLLER_FIRST_ID = 1, CONTROLLER_TEXT_MAX = 65535 };
 
 struct controller;
 

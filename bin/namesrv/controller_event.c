@@ -3,7 +3,7 @@
 #include <base/byte.h>
 #include <base/str.h>
 
-enum { FORMAT = 1, TEXT_MAX = 65535 };
+enum { FORMAT = 1 };
 
 static void put_u8(struct buf *b, uint8_t v)
 {
@@ -24,7 +24,7 @@ static void put_u64(struct buf *b, uint64_t v)
 
 static void put_text(struct buf *b, struct mq_str s)
 {
-	size_t n = s.n < TEXT_MAX ? s.n : TEXT_MAX;
+	size_t n = s.n < CONTROLLER_TEXT_MAX ? s.n : CONTROLLER_TEXT_MAX;
 
 	put_be16(buf_room(b, 2), (uint16_t)n);
 	b->n += 2;
@@ -33,7 +33,10 @@ static void put_text(struct buf *b, struct mq_str s)
 
 static struct mq_str get_text(struct cursor *c)
 {
-	return cursor_str(c, cursor_u16(c));
+	struct mq_str s = cursor_str(c, cursor_u16(c));
+
+	c->bad |= s.n && memchr(s.p, '\0', s.n);
+	return s;
 }
 
 static void put_set(struct buf *b, const struct body_sync_set *s)

@@ -8,6 +8,7 @@
 #include "../base/log.h"
 #include "../codec/message.h"
 #include "../codec/property.h"
+#include "cqueue_ext.h"
 #include "derive.h"
 
 #include <errno.h>
@@ -121,6 +122,14 @@ static int no_room(struct mqstore *s, size_t n, int rc, struct mq_error *err)
 	return refuse(s, n, rc);
 }
 
+static int64_t entry_code(struct mqstore *s, struct mqstore_queue *q, int64_t code, const uint8_t *p, const struct mqstore_place *place)
+{
+	struct mq_message m;
+
+	mq_message_decode(p, (size_t)place->size, false, &m);
+	return derive_entry_code(s, q, code, place->store_ms, m.props);
+}
+
 /* The record is in the log; everything else follows from it. */
 static void derive_new(struct mqstore *s, const struct mqstore_record *r, const uint8_t *p, struct mqstore_place *place)
 {
@@ -139,8 +148,13 @@ static void derive_new(struct mqstore *s, const struct mqstore_record *r, const 
 		tags = scan.tags;
 		level = scan.delay_level;
 	}
-	if (derive_listed(r->sys_flag))
-		cqueue_put(q, place->log_off, place->size, derive_tags_code(s, q->topic, tags, level, place->store_ms));
+	if (derive_listed(r->sys_flag)) {
+		int64_t code = derive_tags_code(s, q->topic, tags, level, place->store_ms);
+
+		if (unlikely(s->queues.ext))
+			code = entry_code(s, q, code, p, place);
+		cqueue_put(q, place->log_off, place->size, code);
+	}
 	if (s->index && (uniq.n || keys.n)) {
 		struct index_record ir = {
 			.topic_hash = q->topic->index_hash, .uniq_key = uniq, .keys = keys,
@@ -163,7 +177,7 @@ static void tell(struct mqstore *s, struct mqstore_queue *q, const struct mqstor
 	entry = cqueue_entries(q, place->queue_off, &n);
 	if (entry)
 		cqueue_read(entry, &e);
-	s->arrival(s->arrival_arg, q, place->queue_off, e.tags_code, m.props);
+	s->arrival(s->arrival_arg, q, place->queue_off, cqueue_ext_tags(q, e.tags_code), m.props);
 }
 
 int mqstore_append(struct mqstore *s, const struct mqstore_record *r, size_t n, struct mqstore_place *place, struct mq_error *err)
@@ -230,6 +244,12 @@ void mqstore_on_arrival(struct mqstore *s, mqstore_arrival_cb *cb, void *arg)
 {
 	s->arrival = cb;
 	s->arrival_arg = arg;
+}
+
+void mqstore_on_bits(struct mqstore *s, mqstore_bits_cb *cb, void *arg)
+{
+	s->bits = cb;
+	s->bits_arg = arg;
 }
 
 void mqstore_queue_watch(struct mqstore_queue *q, bool on)

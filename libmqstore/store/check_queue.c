@@ -13,6 +13,7 @@
 #include "../codec/message.h"
 #include "../codec/property.h"
 #include "../codec/tag.h"
+#include "cqueue_ext.h"
 #include "derive.h"
 #include "scan.h"
 
@@ -73,10 +74,13 @@ static bool belongs(const struct fqueue *q, const struct mq_message *m, int64_t 
 
 /* ---- From the log to the queue ----------------------------------------------------------------------------------------- */
 
-/* compat: a tag code below every int is an address in consumequeue_ext; that of a delayed message is when it is due. */
-static bool code_fits(const struct fqueue *q, const struct mq_message *m, int64_t have, int64_t want)
+/* compat: a tag code below every int is an address in consumequeue_ext; that of a delayed message is when it is due.  A unit that is not
+ * there does no harm: whoever wants it looks at the record. */
+static bool code_fits(struct mqstore_files *f, const struct fqueue *q, const struct mq_message *m, int64_t have, int64_t want)
 {
-	if (have == want || have < INT32_MIN)
+	if (cqueue_ext_is_address(have) && !files_unit(f, q, have, &have))
+		return true;
+	if (have == want)
 		return true;
 	return str_is(topic_of(q), "SCHEDULE_TOPIC_XXXX") && have >= m->store_ms;
 }
@@ -102,7 +106,7 @@ static void check_entry(struct check *c, struct fqueue *q, const struct mq_messa
 			e = (struct mqstore_entry){ 0 };
 		if (e.log_off == m->log_off && e.size == m->size) {
 			q->matched++;
-			if (!code_fits(q, m, e.tags_code, code))
+			if (!code_fits(c->f, q, m, e.tags_code, code))
 				add_fault(q, FAULT_CODE, off);
 			return;
 		}

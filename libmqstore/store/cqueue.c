@@ -1,6 +1,7 @@
 /* cqueue.c: one consume queue: its end, its entries, its buffer.  What is done to files is in cqueue_file.c, what changes a queue
  * other than by its next entry in cqueue_fix.c. */
 #include "bqueue.h"
+#include "cqueue_ext.h"
 #include "../base/log.h"
 #include "../base/mem.h"
 #include "../base/sys.h"
@@ -25,6 +26,7 @@ void cqueue_free(struct mqstore_queue *q)
 {
 	cqueues_unmap(q);
 	cqueue_drop_buf(q);
+	cqueue_ext_free(q);
 	bqueue_free(q);
 	free(q);
 }
@@ -33,6 +35,7 @@ void cqueue_reset(struct mqstore_queue *q)
 {
 	cqueues_unmap(q);
 	cqueue_drop_buf(q);
+	cqueue_ext_free(q);
 	q->first = q->pos = q->written = q->flushed = q->log_end = q->min = 0;
 	q->min_for = -1;
 	q->made = q->named = q->lost = false;

@@ -26,6 +26,7 @@
 #include <sys/queue.h>
 
 struct bqueue;
+struct cqueue_ext;
 struct cqueues;
 struct topic;
 
@@ -58,6 +59,7 @@ struct mqstore_queue {
 		bool used;      /* since the last sweep */
 	} map;
 	TAILQ_ENTRY(mqstore_queue) to_flush;
+	struct cqueue_ext *ext; /* units beside the entries, once somebody wanted one (cqueue_ext.h) */
 	struct bqueue *batch;   /* of a topic with batch consume queues: everything is in there, nothing in the fields above */
 };
 

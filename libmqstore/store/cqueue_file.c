@@ -3,7 +3,7 @@
  * Entries are written, never put through a map, so that a full disk is an answer.  What is here looks only at what never
  * changes of a queue, and may run in another thread; two writers of the same entries write the same bytes. */
 #include "../base/sys.h"
-#include "cqueues.h"
+#include "cqueue_ext.h"
 #include "segment.h"
 
 #include <errno.h>
@@ -104,6 +104,7 @@ int cqueue_spill(struct mqstore_queue *q)
 
 	if (q->written >= q->pos)
 		return 0;
+	cqueue_ext_write_out(q);
 	if (cqueue_makes_file(q, q->written, q->pos))
 		q->named = false;
 	rc = cqueue_write(q, q->written, q->pos, q->buf + (q->written - q->buf_from));
@@ -144,5 +145,5 @@ int cqueue_remove(const struct mqstore_queue *q)
 	*strrchr(dir, '/') = '\0';
 	/* The topic's directory goes with its last queue. */
 	sys.rmdir(dir);
-	return 0;
+	return cqueue_ext_remove(q);
 }

@@ -2,7 +2,7 @@
 #include "../base/log.h"
 #include "../base/mem.h"
 #include "../base/sys.h"
-#include "cqueues.h"
+#include "cqueue_ext.h"
 #include "segment.h"
 
 #include <errno.h>
@@ -262,6 +262,10 @@ int cqueue_trim(struct mqstore_queue *q, int64_t log_min)
 	}
 	if (q->min < q->first / CQ_ENTRY)
 		q->min = q->first / CQ_ENTRY;
+	if (removed && (p = cqueue_entries(q, cqueue_min(q, log_min), &n))) {
+		cqueue_read(p, &e);
+		cqueue_ext_trim(q, e.tags_code);
+	}
 	return removed;
 }
 

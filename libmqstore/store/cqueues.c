@@ -291,6 +291,7 @@ int cqueues_open(struct cqueues *c, const char *root, int64_t file_bytes, bool w
 	c->log = log;
 	c->dir = mem_printf("%s/consumequeue", root);
 	c->batch_dir = mem_printf("%s/batchconsumequeue", root);
+	c->ext_dir = mem_printf("%s/consumequeue_ext", root);
 	c->file_bytes = file_bytes;
 	c->write = write;
 	c->log_end_at_open = INT64_MAX;
@@ -345,5 +346,6 @@ void cqueues_close(struct cqueues *c)
 	free(c->maps);
 	free(c->dir);
 	free(c->batch_dir);
+	free(c->ext_dir);
 	memset(c, 0, sizeof(*c));
 }

@@ -23,7 +23,10 @@ TAILQ_HEAD(cqueue_list, mqstore_queue);
 struct cqueues {
 	const struct commitlog *log; /* its start decides what can still be read */
 	char *dir, *batch_dir;  /* ROOT/consumequeue, ROOT/batchconsumequeue */
+	char *ext_dir;          /* ROOT/consumequeue_ext */
 	int64_t file_bytes;
+	int64_t ext_bytes;      /* of a new file of units (cqueue_ext.h) */
+	bool ext;               /* new entries get one */
 	bool write;
 	bool any_lmq;           /* a %LMQ% topic was seen */
 	bool abnormal;          /* find the end of a queue slot by slot: zeros may stand in the middle */
@@ -33,6 +36,11 @@ struct cqueues {
 	int64_t buf_bytes, buf_max; /* of all buffers; they do not grow beyond */
 	struct mqstore_queue **maps; /* all queues that have a file mapped; `hand` goes round */
 	uint32_t maps_n, maps_max, hand;
+	struct {
+		uint8_t *p;     /* NULL = none; the last file of units that was looked at */
+		struct mqstore_queue *q;
+		int64_t start, size;
+	} ext_map;
 	struct cqueue_list dirty; /* oldest first */
 	int64_t dirty_n, dirtied, flushed; /* entered the list, and left it by a flush, since open */
 	struct topic *last;     /* of the last look-up */

@@ -8,6 +8,7 @@
 #include "../codec/property.h"
 #include "../codec/tag.h"
 #include "bqueue.h"
+#include "cqueue_ext.h"
 #include "scan.h"
 
 #define LOG_MODULE "store"
@@ -38,6 +39,14 @@ int64_t derive_tags_code(const struct mqstore *s, const struct topic *t, struct 
 	if (level > s->levels)
 		level = s->levels;
 	return store_ms + (level > 0 ? s->level_ms[level - 1] : 1000);
+}
+
+int64_t derive_entry_code(struct mqstore *s, struct mqstore_queue *q, int64_t tags_code, int64_t store_ms, struct mq_str props)
+{
+	uint8_t bits[MQSTORE_BITS_MAX];
+	size_t n = s->bits ? s->bits(s->bits_arg, q, props, bits) : 0;
+
+	return cqueue_ext_put(q, tags_code, store_ms, (struct mq_str){ (const char *)bits, n });
 }
 
 /* compat: with enableMultiDispatch a message is listed in further queues, whose names and offsets are properties. */
@@ -75,8 +84,12 @@ int derive_again(struct mqstore *s, const struct mq_message *m, struct mqstore_q
 		return 0;
 	property_scan(m->props, &props);
 	tags = q ? derive_tags_code(s, q->topic, props.tags, props.delay_level, m->store_ms) : tag_code(props.tags);
-	if (mine)
-		rc = batch ? bqueue_derive(q, m, tags) : cqueue_derive(q, m->queue_off, m->log_off, m->size, tags, fill);
+	if (mine && batch)
+		rc = bqueue_derive(q, m, tags);
+	else if (mine)
+		rc = cqueue_derive(q, m->queue_off, m->log_off, m->size,
+				   s->queues.ext && cqueue_ready(q) == 0 && m->log_off + m->size > q->log_end ?
+				   derive_entry_code(s, q, tags, m->store_ms, m->props) : tags, fill);
 	if (rc >= 0 && rc != CQUEUE_GAP && s->queues.any_lmq)
 		rc = light_queues(s, m, only, tags, fill);
 	return rc == 1 ? 0 : rc;

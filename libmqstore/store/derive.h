@@ -15,6 +15,9 @@ int derive_levels(const char *text, int64_t ms[DELAY_LEVELS_MAX], int *n, struct
 int64_t derive_tags_code(const struct mqstore *s, const struct topic *t, struct mq_str tags, int32_t delay_level,
 			 int64_t store_ms);
 
+/* With units (cqueue_ext.h): put one for a message of q and return its address, which the entry has instead of its tags code. */
+int64_t derive_entry_code(struct mqstore *s, struct mqstore_queue *q, int64_t tags_code, int64_t store_ms, struct mq_str props);
+
 /* Does a record of this kind get a queue entry (and use up an offset)? */
 static inline bool derive_listed(int32_t sys_flag)
 {

@@ -251,6 +251,8 @@ void mqstore_files_close(struct mqstore_files *f)
 	free(f->batch);
 	index_files_close(&f->index);
 	segments_close(&f->log.run);
+	free(f->units.path);
+	free(f->units.p);
 	free(f->dir);
 	free(f->log_dir);
 	free(f->queue_dir);

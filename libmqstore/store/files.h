@@ -60,6 +60,11 @@ struct mqstore_files {
 	struct checkpoint check;
 	int64_t check_bytes;
 	bool abort, in_use;
+	struct {
+		char *path;     /* of the file of units that was looked at last */
+		char *p;        /* its bytes; NULL = there is none */
+		size_t n;
+	} units;
 	char **batch;           /* topics with a batch consume queue: their consume queues are not kept */
 	size_t batch_n;
 	struct misfit *misfits;
@@ -85,6 +90,8 @@ bool files_batch_topic(const struct mqstore_files *f, struct mq_str topic);
 
 /* Entry `off` as the files have it.  1, 0 = no file holds it (e is zero), or a negative code. */
 int files_entry(struct mqstore_files *f, struct fqueue *q, int64_t off, struct mqstore_entry *e);
+/* The tags code of the unit that an entry of q names by its address (cqueue_ext.h); false: there is none. */
+bool files_unit(struct mqstore_files *f, const struct fqueue *q, int64_t address, int64_t *tags_code);
 /* The bytes of one of its files, malloc'd; *used: up to the last entry that is not zero. */
 int files_queue_file(struct mqstore_files *f, const struct fqueue *q, int64_t start, uint8_t **p, int64_t *used);
 char *files_queue_path(const struct mqstore_files *f, const struct fqueue *q, int64_t start, char out[SEGMENT_PATH]);

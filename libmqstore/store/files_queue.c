@@ -3,6 +3,7 @@
 #include "../base/mem.h"
 #include "../base/str.h"
 #include "../base/sys.h"
+#include "cqueue_ext.h"
 #include "files.h"
 
 #include <errno.h>
@@ -10,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { SIZES_ENOUGH = 64 };
+enum { SIZES_ENOUGH = 64, UNITS_MAX = 1 << 30 };
 
 static struct fqueue *find_queue(struct mqstore_files *f, const char *key)
 {
@@ -233,6 +234,55 @@ int files_entry(struct mqstore_files *f, struct fqueue *q, int64_t off, struct m
 	e->size = (int32_t)be32(p + 8);
 	e->tags_code = (int64_t)be64(p + 12);
 	return 1;
+}
+
+/* Files of a queue's units are as long as each other: the first one's name tells in which an address lies. */
+static char *unit_path(const struct mqstore_files *f, const struct fqueue *q, int64_t at, int64_t *start)
+{
+	char *dir = mem_printf("%s/consumequeue_ext/%.*s/%d", f->dir, (int)topic_length(q), q->topic, (int)q->id), *path = NULL;
+	char **names, out[SEGMENT_PATH];
+	size_t n;
+
+	*start = -1;
+	if (sys_list(dir, &names, &n) == 0) {
+		for (size_t i = 0; i < n; i++) {
+			int64_t from = segment_name(names[i]);
+
+			if (from >= 0 && from <= at && from > *start)
+				*start = from;
+		}
+		free(names);
+		if (*start >= 0)
+			path = mem_strdup(segment_path(dir, *start, out));
+	}
+	free(dir);
+	return path;
+}
+
+bool files_unit(struct mqstore_files *f, const struct fqueue *q, int64_t address, int64_t *tags_code)
+{
+	int64_t at = address - INT64_MIN, start;
+	char *path = unit_path(f, q, at, &start);
+
+	if (!path)
+		return false;
+	if (!f->units.path || f->in_use || strcmp(path, f->units.path)) {
+		free(f->units.path);
+		free(f->units.p);
+		f->units.path = path;
+		f->units.p = NULL;
+		f->units.n = 0;
+		if (sys_read_file(path, UNITS_MAX, &f->units.p, &f->units.n) < 0)
+			f->units.p = NULL;
+	} else {
+		free(path);
+	}
+	if (!f->units.p || at - start >= (int64_t)f->units.n)
+		return false;
+	if (!cqueue_unit_size((uint8_t *)f->units.p + (at - start), (int64_t)f->units.n - (at - start)))
+		return false;
+	*tags_code = (int64_t)be64(f->units.p + (at - start) + 2);
+	return true;
 }
 
 int files_queue_file(struct mqstore_files *f, const struct fqueue *q, int64_t start, uint8_t **p, int64_t *used)

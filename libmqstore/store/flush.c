@@ -9,6 +9,7 @@
 #include "../base/log.h"
 #include "../base/mem.h"
 #include "../base/sys.h"
+#include "cqueue_ext.h"
 
 #include <assert.h>
 #include <fcntl.h>
@@ -86,6 +87,7 @@ static struct queue_range range_of(struct mqstore_queue *q)
 {
 	struct queue_range r = { .q = q, .from = q->flushed, .to = q->pos, .write_from = q->written, .name = !q->named };
 
+	cqueue_ext_write_out(q);
 	if (q->written < q->pos) {
 		r.bytes = mem_alloc((size_t)(q->pos - q->written));
 		memcpy(r.bytes, q->buf + (q->written - q->buf_from), (size_t)(q->pos - q->written));

@@ -7,6 +7,7 @@
 #include "../codec/property.h"
 #include "../codec/tag.h"
 #include "bqueue.h"
+#include "cqueue_ext.h"
 #include "scan.h"
 #include "store.h"
 
@@ -47,12 +48,12 @@ static const uint8_t *record_of(struct mqstore *s, const struct mqstore_entry *e
 	return s->damage_n && store_damaged(s, e->log_off) ? NULL : p;
 }
 
-/* compat: an address in consumequeue_ext instead of a hash: the record itself knows its tags. */
+/* There is no unit at the address that stands instead of a hash: the record itself knows its tags. */
 static int64_t plain_tags(int64_t tags_code, const uint8_t *record, int32_t size)
 {
 	struct mq_message m;
 
-	if (tags_code >= INT32_MIN || mq_message_decode(record, (size_t)size, false, &m) <= 0)
+	if (mq_message_decode(record, (size_t)size, false, &m) <= 0)
 		return tags_code;
 	return tag_code(mq_prop_get(m.props, PROP_TAGS));
 }
@@ -95,13 +96,18 @@ static void consider(struct reading *r, struct mqstore_queue *q, int64_t off, co
 	struct mqstore_result *res = r->res;
 	mqstore_filter_cb *filter = r->opt->filter;
 	int64_t tags = e->tags_code;
+	struct cqueue_unit unit = { .bits.n = 0 };
 	struct mq_str record;
 	const uint8_t *p;
 	bool gone;
 
 	if (cqueue_void(e) || e->log_off < r->skip_below)
 		return;
-	if (filter && tags >= INT32_MIN && !filter(r->opt->filter_arg, tags, NULL))
+	if (filter && q && cqueue_ext_is_address(tags) && cqueue_ext_get(q, tags, &unit))
+		tags = unit.tags_code;
+	if (filter && !cqueue_ext_is_address(tags) && !filter(r->opt->filter_arg, tags, NULL))
+		return;
+	if (unit.bits.n && r->opt->bits && !r->opt->bits(r->opt->filter_arg, unit.store_ms, unit.bits))
 		return;
 	p = record_of(r->s, e, &gone);
 	if (!p) {
@@ -117,7 +123,7 @@ static void consider(struct reading *r, struct mqstore_queue *q, int64_t off, co
 	if (q && is_copy(q, off, e, behind, p))
 		return;
 	record = (struct mq_str){ (const char *)p, (size_t)e->size };
-	if (filter && tags < INT32_MIN) {
+	if (filter && cqueue_ext_is_address(tags)) {
 		tags = plain_tags(tags, p, e->size);
 		if (!filter(r->opt->filter_arg, tags, NULL))
 			return;
@@ -245,6 +251,8 @@ int mqstore_entry(struct mqstore_queue *q, int64_t off, struct mqstore_entry *e)
 	if (!p)
 		return MQ_ENOTFOUND;
 	cqueue_read(p, e);
+	if (cqueue_ext_is_address(e->tags_code))
+		e->tags_code = cqueue_ext_tags(q, e->tags_code);
 	return cqueue_void(e) ? MQ_ENOTFOUND : 0;
 }
 

@@ -23,13 +23,14 @@
 #include <unistd.h>
 
 #define LOG_MODULE "store"
-enum { LOG_SEGMENT_MIN = 1024, QUEUES_A_TURN = 100 };
+enum { LOG_SEGMENT_MIN = 1024, QUEUE_EXT_MIN = 4096, QUEUES_A_TURN = 100 };
 
 void mqstore_defaults(struct mqstore_opt *opt)
 {
 	*opt = (struct mqstore_opt){
 		.log_segment_bytes = 1 << 30,
 		.queue_segment_bytes = 6000000,
+		.queue_ext_bytes = 48 << 20,
 		.index_slots = 5000000,
 		.index_entries = 20000000,
 		.index_enable = true,
@@ -57,6 +58,9 @@ static int check_options(const struct mqstore_opt *o, struct mq_error *err)
 			(long long)o->log_segment_bytes, LOG_SEGMENT_MIN);
 	if (o->queue_segment_bytes < CQ_ENTRY || o->index_slots < 1 || o->index_entries < 2 || o->max_body_bytes < 1)
 		return err_set(err, MQ_EINVAL, "mappedFileSizeConsumeQueue, maxHashSlotNum, maxIndexNum, maxMessageSize must be positive");
+	if (o->queue_ext_bytes < QUEUE_EXT_MIN)
+		return err_set(err, MQ_EINVAL, "mappedFileSizeConsumeQueueExt %lld is less than %d", (long long)o->queue_ext_bytes,
+			       QUEUE_EXT_MIN);
 	return 0;
 }
 
@@ -116,8 +120,11 @@ static int load(struct mqstore *s, const struct mqstore_opt *o, struct mq_error 
 	rc = segments_open(&s->log.run, s->log_dir, o->log_segment_bytes, write, o->adopt_sizes, err);
 	if (rc < 0)
 		return rc;
-	return cqueues_open(&s->queues, s->dir, (o->queue_segment_bytes + CQ_ENTRY - 1) / CQ_ENTRY * CQ_ENTRY, write, o->adopt_sizes,
-			    o->max_maps, &s->log, err);
+	rc = cqueues_open(&s->queues, s->dir, (o->queue_segment_bytes + CQ_ENTRY - 1) / CQ_ENTRY * CQ_ENTRY, write, o->adopt_sizes,
+			  o->max_maps, &s->log, err);
+	s->queues.ext = o->queue_ext && write;
+	s->queues.ext_bytes = o->queue_ext_bytes;
+	return rc;
 }
 
 static int open_index(struct mqstore *s, const struct mqstore_opt *o, struct mq_error *err)

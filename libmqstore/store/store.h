@@ -46,6 +46,8 @@ struct mqstore {
 
 	mqstore_arrival_cb *arrival;
 	void *arrival_arg;
+	mqstore_bits_cb *bits;  /* of a new unit beside a queue entry */
+	void *bits_arg;
 	int64_t appended, refused;
 
 	/* flush.c */
