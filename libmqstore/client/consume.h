@@ -89,6 +89,7 @@ struct pull {
 	bool handing;                   /* in the middle of handing out */
 	struct link *link;              /* it went there */
 	int64_t asked_ms, asked_off;
+	bool in_hand;                   /* of a pop: messages were not settled yet when it was sent */
 	int64_t from_id;                /* broker id that was suggested */
 	struct client_timer pause;
 	int fails;                      /* in a row */

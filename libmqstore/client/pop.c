@@ -514,7 +514,8 @@ static void on_popped(void *arg, int rc, struct frame *f)
 	case RESP_POLLING_TIMEOUT:
 	case RESP_POLLING_FULL:
 		p->fails = 0;
-		if (k->pop_order && k->stop_at_end && state_of(k)->open) { /* what is behind those in hand is not shown yet */
+		/* What is behind those in hand, now or when it was asked, is not shown yet. */
+		if (k->pop_order && k->stop_at_end && (p->in_hand || !TAILQ_EMPTY(&state_of(k)->list))) {
 			pull_pause(p, PULL_PAUSE_MIN_MS);
 		} else if (k->stop_at_end) {
 			p->at_end = true;
@@ -555,6 +556,7 @@ void pop_go(struct pull *p)
 		failed(p, &e);
 		return;
 	}
+	p->in_hand = !TAILQ_EMPTY(&state_of(k)->list);
 	p->link = l;
 	p->pulling = true;
 	p->calls++;
