@@ -76,6 +76,7 @@ static const struct dispatch_row dispatch_rows[] = {
 	{ REQ_SET_MESSAGE_REQUEST_MODE, handle_set_mode, 0 },
 	{ REQ_GET_ALL_MESSAGE_REQUEST_MODE, handle_request_modes, 0 },
 	{ REQ_POP_MESSAGE,            handle_pop, DISPATCH_MAIN_ONLY },
+	{ REQ_PEEK_MESSAGE,           handle_peek, DISPATCH_MAIN_ONLY },
 	{ REQ_ACK_MESSAGE,            handle_ack, 0 },
 	{ REQ_BATCH_ACK_MESSAGE,      handle_batch_ack, 0 },
 	{ REQ_CHANGE_MESSAGE_INVISIBLETIME, handle_change_invisible, 0 },

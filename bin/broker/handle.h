@@ -28,6 +28,7 @@ handler_fn handle_reply;                /* 324, 325 */
 handler_fn handle_pull;                 /* 11, 361 */
 /* handle_pop.c */
 handler_fn handle_pop;                  /* 200050 */
+handler_fn handle_peek;                 /* 200052 */
 handler_fn handle_notification;         /* 200054 */
 handler_fn handle_polling_info;         /* 200055 */
 /* handle_ack.c */

@@ -1,4 +1,4 @@
-/* handle_pop.c: POP_MESSAGE, NOTIFICATION, POLLING_INFO: who may pop what, with which filter, and whether it may wait. */
+/* handle_pop.c: POP_MESSAGE, PEEK_MESSAGE, NOTIFICATION, POLLING_INFO: who may pop what, with which filter, and whether it may wait. */
 #include "broker.h"
 #include "client_table.h"
 #include "group_table.h"
@@ -10,7 +10,7 @@
 
 enum { LATE_MS = 500 };         /* a request that was under way for longer than its time to wait */
 
-/* What all three ask first.  NULL: answered. */
+/* What all of them ask first.  NULL: answered. */
 static struct topic *readable_topic(struct req *q, struct mq_str name, int32_t queue_id, struct mq_str group)
 {
 	struct broker *b = q->b;
@@ -157,6 +157,22 @@ void handle_pop(struct req *q)
 		return;
 	look_or_wait(q, &p, born, h->pollTime);
 	sub_put(p.sub);
+}
+
+void handle_peek(struct req *q)
+{
+	const struct peek_header *h = q->h;
+	struct pop p = { .group = h->consumerGroup, .queue_id = h->queueId < 0 ? -1 : h->queueId, .peek = true,
+			 .max_messages = h->maxMsgNums < RECEIPT_POP_MAX ? h->maxMsgNums : RECEIPT_POP_MAX };
+	struct pop_wait w;
+
+	if (!(q->b->conf->brokerPermission & PERM_READ)) {
+		reply(q, RESP_NO_PERMISSION, "the broker[%s] peeking message is forbidden", q->b->conf->brokerIP1);
+		return;
+	}
+	p.topic = readable_topic(q, h->topic, h->queueId, h->consumerGroup);
+	if (p.topic)
+		pop_try(q, &p, &w);
 }
 
 void handle_notification(struct req *q)

@@ -117,13 +117,18 @@ static int64_t init_offset(struct broker *b, struct mqstore_queue *q, int32_t mo
 	return max > 0 ? max - 1 : 0;
 }
 
+static bool looks_only(const struct pop *p)
+{
+	return p->notify || p->peek;
+}
+
 static int64_t begin_offset(struct look *l, struct topic *t, int32_t id, struct mqstore_queue *q)
 {
 	struct broker *b = l->q->b;
 	const struct pop *p = l->p;
 	int64_t off, max = q ? mqstore_queue_max(q) : 0;
 
-	if (offset_table_has_reset(b->offsets, t->conf.name, p->group, id) && !p->notify) {
+	if (offset_table_has_reset(b->offsets, t->conf.name, p->group, id) && !looks_only(p)) {
 		off = offset_table_take_reset(b->offsets, t->conf.name, p->group, id);
 		order_table_clear(b->orders, t->conf.name, p->group, id);
 		return off;
@@ -131,8 +136,8 @@ static int64_t begin_offset(struct look *l, struct topic *t, int32_t id, struct 
 	off = offset_table_get(b->offsets, t->conf.name, p->group, id);
 	if (off >= 0)
 		return off;
-	off = init_offset(b, q, p->notify ? POP_INIT_MIN : p->init_mode);
-	if (!p->notify)
+	off = init_offset(b, q, looks_only(p) ? POP_INIT_MIN : p->init_mode);
+	if (!looks_only(p))
 		offset_table_commit(b->offsets, t->conf.name, p->group, id, off, max, "pop");
 	return off;
 }
@@ -221,7 +226,7 @@ static void look_queue(struct look *l, struct topic *t, int32_t id)
 	}
 	if (is_blocked(l, t, id) && p->notify)
 		return;
-	if (is_blocked(l, t, id) || is_full(b, t, p, id) || l->n >= (size_t)p->max_messages ||
+	if (is_blocked(l, t, id) || (!p->peek && is_full(b, t, p, id)) || l->n >= (size_t)p->max_messages ||
 	    l->bytes >= b->conf->maxTransferBytesOnMessageInMemory || p->notify) {
 		l->wait->rest += visible > off ? visible - off : 0;
 		return;
@@ -229,9 +234,11 @@ static void look_queue(struct look *l, struct topic *t, int32_t id)
 	if (get(l, q, off, visible, &r) < 0)
 		return;
 	if (r.status == MQSTORE_OFFSET_TOO_SMALL || r.status == MQSTORE_OFFSET_OVERFLOW_BADLY || r.status == MQSTORE_OFFSET_FOUND_NULL) {
-		log_info("pop offset corrected topic=%s queue=%d group=" MQ_STR_FMT " from=%lld to=%lld", t->name, id, MQ_STR_ARG(p->group),
-			 (long long)off, (long long)r.next_off);
-		offset_table_commit(b->offsets, t->conf.name, p->group, id, r.next_off, mqstore_queue_max(q), "pop");
+		if (!p->peek) {
+			log_info("pop offset corrected topic=%s queue=%d group=" MQ_STR_FMT " from=%lld to=%lld", t->name, id,
+				 MQ_STR_ARG(p->group), (long long)off, (long long)r.next_off);
+			offset_table_commit(b->offsets, t->conf.name, p->group, id, r.next_off, mqstore_queue_max(q), "pop");
+		}
 		off = r.next_off;
 		if (get(l, q, off, visible, &r) < 0)
 			return;
@@ -240,9 +247,11 @@ static void look_queue(struct look *l, struct topic *t, int32_t id)
 		r.next_off = visible;
 	if (r.n > 0)
 		take(l, t, id, off, &r);
-	else if (r.next_off > off) /* all of it was filtered away, or is gone */
+	else if (r.next_off > off && !p->peek) /* all of it was filtered away, or is gone */
 		offset_table_commit(b->offsets, t->conf.name, p->group, id, r.next_off, mqstore_queue_max(q), "pop");
-	l->wait->rest += visible > r.next_off ? visible - r.next_off : 0;
+	if (!p->peek) /* compat: what is only shown is among the rest */
+		off = r.next_off;
+	l->wait->rest += visible > off ? visible - off : 0;
 }
 
 static void look_topic(struct look *l, struct topic *t, uint32_t turn)
@@ -397,6 +406,20 @@ static void answer(struct look *l)
 		flush_soon(b->flush);
 }
 
+/* compat: what lies in retry topics is shown as it is, and of the header only restNum says something. */
+static void show(struct req *q, const struct pop *p, const struct look *l, int64_t rest)
+{
+	struct frame_out o;
+
+	header(q, &o, &(struct pop){ .order = p->order }, l->n ? RESP_SUCCESS : RESP_PULL_NOT_FOUND, l->n ? "FOUND" : "NO_MESSAGE_IN_QUEUE",
+	       0, 0, rest, (struct mq_str){ 0 }, (struct mq_str){ 0 }, (struct mq_str){ 0 });
+	frame_body(&o);
+	for (size_t i = 0; i < l->n; i++)
+		buf_str(o.buf, l->record[i]);
+	q->b->metrics.messages_out += l->n;
+	reply_end(q, &o);
+}
+
 static void has_message(struct req *q, bool yes)
 {
 	struct frame_out o;
@@ -429,6 +452,10 @@ bool pop_try(struct req *q, const struct pop *p, struct pop_wait *w)
 		if (w->rest > 0)
 			has_message(q, true);
 		return w->rest > 0;
+	}
+	if (p->peek) {
+		show(q, p, &l, w->rest);
+		return true;
 	}
 	if (l.n)
 		answer(&l);

@@ -26,6 +26,7 @@ struct pop {
 	int64_t invisible_ms;
 	bool order;
 	bool notify;                    /* NOTIFICATION: say whether there is something, and take nothing */
+	bool peek;                      /* PEEK_MESSAGE: show what there is, and take nothing */
 };
 
 /* Why there was nothing. */
@@ -37,7 +38,7 @@ struct pop_wait {
 
 /* Look; answer when there is something.  False: nothing, and nothing answered. */
 bool pop_try(struct req *q, const struct pop *p, struct pop_wait *w);
-/* Nothing: code 209 or 210; for a notification: none there. */
+/* Nothing: code 209 or 210; for a notification: none there; for a peek: 19, whatever the code. */
 void pop_nothing(struct req *q, const struct pop *p, int32_t code);
 
 /* The queues that a pop looks at: cb for each, those that have never held a message are made. */

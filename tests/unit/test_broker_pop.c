@@ -297,6 +297,63 @@ static void queues_are_popped_alone_or_together(void **state)
 	assert_int_equal(offset(f, "T", "g", 0) + offset(f, "T", "g", 1) + offset(f, "T", "g", 2), 6);
 }
 
+static struct asked *peek(struct fixture *f, const char *queue, const char *max)
+{
+	return ask(f->k, f->c, REQ_PEEK_MESSAGE, NONE, "consumerGroup", "g", "topic", "T", "queueId", queue, "maxMsgNums", max, NULL);
+}
+
+/* Bodies of an answer without handles, sorted by letter. */
+static const char *shown(const struct asked *a)
+{
+	static char text[32];
+	struct mq_str rest = buf_view(&a->body);
+	bool there[26] = { false };
+	size_t n = 0;
+
+	while (rest.n) {
+		struct mq_message m;
+		int32_t size = mq_message_decode(rest.p, rest.n, false, &m);
+
+		assert_true(size > 0 && m.body.n == 1);
+		there[m.body.p[0] - 'a'] = true;
+		rest.p += size;
+		rest.n -= (size_t)size;
+	}
+	for (int i = 0; i < 26; i++)
+		if (there[i])
+			text[n++] = (char)('a' + i);
+	text[n] = '\0';
+	return text;
+}
+
+static void a_peek_shows_what_a_pop_would_take_and_takes_nothing(void **state)
+{
+	struct fixture *f = *state;
+	struct asked *a;
+
+	make(f, "T", "2");
+	assert_int_equal(peek(f, "-1", "32")->code, RESP_PULL_NOT_FOUND);
+	put(f, "T", 0, "a b c", NULL);
+	for (int i = 0; i < 2; i++) {
+		a = peek(f, "-1", "2");
+		assert_int_equal(a->code, RESP_SUCCESS);
+		assert_string_equal(shown(a), "ab");
+		assert_int_equal(asked_i64(a, "restNum"), 3);
+		assert_int_equal(asked_i64(a, "popTime"), 0);
+		assert_string_equal(asked_get(a, "startOffsetInfo"), "");
+		assert_int_equal(offset(f, "T", "g", 0), -1);
+	}
+	assert_int_equal(peek(f, "1", "32")->code, RESP_PULL_NOT_FOUND);
+	assert_int_equal(peek(f, "2", "32")->code, RESP_SYSTEM_ERROR);
+	assert_int_equal(peek(f, "0", "0")->code, RESP_PULL_NOT_FOUND);
+	assert_string_equal(bodies(pop(f, "g", "T", (struct how){ .queue = 0, .max = 2 })), "a b");
+	assert_string_equal(shown(peek(f, "0", "1000")), "c");
+	pass(f, 62000);
+	a = peek(f, "0", "32"); /* what came back lies in the retry topic */
+	assert_int_equal(asked_i64(a, "restNum"), 3);
+	assert_string_equal(shown(a), "abc");
+}
+
 static void who_may_not_pop(void **state)
 {
 	struct fixture *f = *state;
@@ -1008,7 +1065,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(what_is_popped_is_gone_until_its_time_is_over), T(queues_are_popped_alone_or_together), T(who_may_not_pop),
-		T(a_group_begins_where_it_says), T(pops_are_filtered), T(a_reset_moves_pops), T(acks_that_cannot_be),
+		T(a_peek_shows_what_a_pop_would_take_and_takes_nothing), T(a_group_begins_where_it_says), T(pops_are_filtered), T(a_reset_moves_pops), T(acks_that_cannot_be),
 		T(an_ack_that_comes_after_the_revival_is_refused), T(acks_and_revivals_do_not_cross),
 		T(many_are_acked_at_once), T(a_message_gets_another_time),
 		T(long_names_come_again), T(names_with_percent_signs), T(the_second_form_of_retry_topics), T(what_is_gone_is_not_revived),
