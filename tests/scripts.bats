@@ -39,7 +39,7 @@ ten_of_three() {
 @test "mq-top: on a terminal a screen that keys change, and that is gone at the end" {
 	ten_of_three
 	mkfifo keys
-	script -qec 'stty rows 20 cols 90; mq-top -i 1' screen <keys >/dev/null 2>&1 3>&- &
+	script -qefc 'stty rows 20 cols 90; mq-top -i 1' screen <keys >/dev/null 2>&1 3>&- &
 	local top=$!
 	pids+=("$top")
 	exec 7>keys
