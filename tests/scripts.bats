@@ -248,6 +248,13 @@ other_has() {
 @test "mq-backup: a second run copies what is new, and takes away what the store has deleted" {
 	start_cluster -p mappedFileSizeCommitLog=1048576 -p diskSpaceWarningLevelRatio=100
 	head -c 3000000 /dev/zero | tr '\0' x | fold -w 1000 | mq-send t
+	# The first run is cut short at the last segment: no copy yet, and the next run goes on.
+	mkdir shim
+	printf '#!/bin/sh\nexit 1\n' >shim/truncate
+	chmod +x shim/truncate
+	PATH=$PWD/shim:$PATH run -3 mq-backup store copy
+	assert [ -e copy/commitlog/00000000000000000000 ]
+	run -3 mq-restore copy again
 	mq-backup store copy
 	run -0 grep -c '^segment' copy/backup
 	local whole=$output
@@ -271,6 +278,26 @@ other_has() {
 	run -0 mq-backup store copy
 	assert_line --partial ' 0 as they were'
 	assert_equal "$(mq-recv -n "store:$PWD/copy" -e t | grep -c y)" 2500
+}
+
+@test "mq-backup, mq-restore: a store of a Java broker, with all kinds of queues" {
+	local name
+	for name in clean trimmed features; do
+		mkdir "$name"
+		tar --zstd -xSf "$src/tests/golden/store/$name/store.tar.zst" -C "$name" --strip-components=1
+		mq-backup -q "$name" "$name.copy"
+		mq-restore -q "$name.copy" "$name.again"
+		run diff -rq "$name" "$name.again"
+		refute_line --regexp 'commitlog|queue|index|compaction'
+	done
+	# Without its queues: also the one of timers, which no list of topics has.
+	rm -r clean.again/consumequeue
+	run -1 mq-admin -n "store:$PWD/clean.again" check
+	assert_line --regexp $'^damage\tqueue-missing\trmq_sys_wheel_timer/0\t'
+	mq-admin -n "store:$PWD/clean.again" repair
+	mq-recv -n "store:$PWD/clean" -e -f '%q %o %x\n' rmq_sys_wheel_timer >want
+	assert_equal "$(wc -l <want)" 11
+	mq-recv -n "store:$PWD/clean.again" -e -f '%q %o %x\n' rmq_sys_wheel_timer | diff want -
 }
 
 @test "mq-backup: while messages come each copy is whole, and no group is beyond its end" {
