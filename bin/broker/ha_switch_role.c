@@ -16,7 +16,8 @@ int ha_switch_greet(struct ha_switch_slave *s, const struct ha_switch_hello *h, 
 	if (h->id < 0)
 		return err_set(why, MQ_EPROTO, "it says that its id is %lld, which is none", (long long)h->id);
 	if (s->greeted && h->id != s->hello.id)
-		return err_set(why, MQ_EPROTO, "it said that it was broker %lld, now it says %lld", (long long)s->hello.id, (long long)h->id);
+		return err_set(why, MQ_EPROTO, "it said that it was broker %lld, now it says %lld", (long long)s->hello.id,
+			       (long long)h->id);
 	s->greeted = true;
 	s->hello = *h;
 	return 0;

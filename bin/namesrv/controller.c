@@ -145,8 +145,8 @@ void controller_apply_id(const struct controller *c, const struct apply_broker_i
 
 	*v = (struct controller_verdict){ 0 };
 	if (!is_text(h->brokerName) || !is_text(h->clusterName) || !is_text(h->registerCheckCode)) {
-		refuse(v, RESP_CONTROLLER_BROKER_ID_INVALID, "brokerName, clusterName and registerCheckCode must be text of at most %d bytes",
-		       CONTROLLER_TEXT_MAX);
+		refuse(v, RESP_CONTROLLER_BROKER_ID_INVALID,
+		       "brokerName, clusterName and registerCheckCode must be text of at most %d bytes", CONTROLLER_TEXT_MAX);
 		return;
 	}
 	if (!g && h->appliedBrokerId != CONTROLLER_FIRST_ID) {
