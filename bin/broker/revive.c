@@ -1,5 +1,5 @@
-/* revive.c: the revive log: check-points and acks in, messages that nobody acked out. */
-#include "revive.h"
+/* revive.c: check-points and acks are stored, and messages that nobody acked brought back when their time is over. */
+#include "revive_private.h"
 #include "broker.h"
 #include "flush.h"
 #include "group_table.h"
@@ -10,7 +10,6 @@
 #include "topic_table.h"
 #include <base/clock.h>
 #include <base/err.h>
-#include <base/heap.h>
 #include <base/log.h>
 #include <base/mem.h>
 #include <base/str.h>
@@ -18,12 +17,10 @@
 #include <codec/property.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <utlist.h>
 
 #define LOG_MODULE "revive"
 #define GROUP MQ_STR("CID_RMQ_SYS_REVIVE_GROUP")
 #define PROP_FIRST_POP "1ST_POP_TIME"
-#define PROP_DELIVER "TIMER_DELIVER_MS"
 
 enum {
 	CK_AHEAD_MS = 1000,     /* a check-point is there before its acks are */
@@ -33,220 +30,6 @@ enum {
 	RETRY_MS = 1000,        /* after messages that could not be stored */
 	KEY_TEXT = 96,          /* numbers of a key */
 };
-
-struct log_queue;
-
-/* A check-point, or acks of one that is still to come (n < 0). */
-struct point {
-	UT_hash_handle hh;                      /* by key */
-	struct point *prev, *next;              /* of the log queue, by off */
-	struct log_queue *queue;
-	struct heap_node due;                   /* wall ms */
-	int64_t off;                            /* in the log queue */
-	int64_t start, pop_ms;
-	int32_t queue_id, n;
-	uint32_t acked;
-	int64_t *early;                         /* offsets acked before it came */
-	size_t nearly;
-	uint16_t topic_n, group_n, key_n;
-	int32_t *diff;                          /* behind the key */
-	char key[];                             /* topic@group@queue@start@popTime */
-};
-
-struct log_queue {
-	struct mqstore_queue *q;
-	struct hold_watch watch;
-	struct revive *r;
-	int64_t next;                           /* to read */
-	int64_t kept;                           /* stored offset of the group */
-	struct point *points;
-	int32_t id;
-};
-
-struct revive {
-	struct broker *b;
-	struct topic *topic;                    /* a reference */
-	struct log_queue *queue;
-	int32_t nqueues;
-	uint32_t turn;
-	struct point *points;                   /* uthash */
-	struct heap due;
-	uv_timer_t timer;
-	struct buf key, body[2], props[2];      /* of what is being stored */
-	bool news;                              /* records arrived */
-	bool stopped;
-	char trouble[200];                      /* why messages are not revived, as last said in the log */
-};
-
-/* ---- Check-points in memory ---------------------------------------------------------------------------------------------- */
-
-static struct mq_str point_topic(const struct point *p) { return (struct mq_str){ p->key, p->topic_n }; }
-static struct mq_str point_group(const struct point *p) { return (struct mq_str){ p->key + p->topic_n + 1, p->group_n }; }
-
-static struct mq_str key_of(struct revive *r, struct mq_str topic, struct mq_str group, int32_t queue_id, int64_t start, int64_t pop_ms)
-{
-	r->key.n = 0;
-	buf_str(&r->key, topic);
-	buf_char(&r->key, '@');
-	buf_str(&r->key, group);
-	buf_printf(&r->key, "@%d@%lld@%lld", (int)queue_id, (long long)start, (long long)pop_ms);
-	return buf_view(&r->key);
-}
-
-static struct point *find(struct revive *r, struct mq_str key)
-{
-	struct point *p;
-
-	HASH_FIND(hh, r->points, key.p, key.n, p);
-	return p;
-}
-
-static void drop(struct revive *r, struct point *p)
-{
-	DL_DELETE(p->queue->points, p);
-	HASH_DEL(r->points, p);
-	heap_remove(&r->due, &p->due);
-	free(p->early);
-	free(p);
-}
-
-static struct point *add(struct revive *r, struct log_queue *lq, struct mq_str key, struct mq_str topic, struct mq_str group, int64_t off,
-                         int64_t due, const struct body_ck *ck)
-{
-	size_t n = ck && ck->n > 0 ? (size_t)ck->n : 0, at = (key.n + 7) & ~(size_t)7;
-	struct point *p = mem_alloc(sizeof *p + at + n * sizeof *p->diff);
-
-	memcpy(p->key, key.p, key.n);
-	p->key_n = (uint16_t)key.n;
-	p->topic_n = (uint16_t)topic.n;
-	p->group_n = (uint16_t)group.n;
-	p->n = -1;
-	p->off = off;
-	p->queue = lq;
-	if (ck) {
-		p->n = ck->n;
-		p->start = ck->start;
-		p->pop_ms = ck->pop_ms;
-		p->queue_id = ck->queue_id;
-		p->acked = ck->acked;
-		p->diff = (int32_t *)(void *)(p->key + at);
-		memcpy(p->diff, ck->diff, n * sizeof *p->diff);
-	}
-	DL_APPEND(lq->points, p);
-	HASH_ADD_KEYPTR(hh, r->points, p->key, p->key_n, p);
-	heap_push(&r->due, &p->due, due);
-	return p;
-}
-
-static int index_of(const struct point *p, int64_t off)
-{
-	for (int32_t i = 0; i < p->n; i++)
-		if (p->start + p->diff[i] == off)
-			return i;
-	return -1;
-}
-
-/* True if it was not acked yet. */
-static bool mark(struct point *p, int64_t off)
-{
-	int i = index_of(p, off);
-	bool is_new = i >= 0 && !(p->acked & 1u << i);
-
-	if (is_new)
-		p->acked |= 1u << i;
-	return is_new;
-}
-
-static void read_ck(struct revive *r, struct log_queue *lq, const struct body_ck *ck, int64_t off)
-{
-	struct mq_str key = key_of(r, ck->topic, ck->group, ck->queue_id, ck->start, ck->pop_ms);
-	struct point *old = find(r, key), *p;
-
-	if (old && old->n >= 0)
-		return; /* stored twice: by a peer that was stopped in between */
-	if (key.n > UINT16_MAX)
-		return;
-	if (old)
-		HASH_DEL(r->points, old); /* in its place in the queue, until then */
-	p = add(r, lq, key, ck->topic, ck->group, off, ck->pop_ms + ck->invisible_ms, ck);
-	if (!old)
-		return;
-	for (size_t i = 0; i < old->nearly; i++)
-		mark(p, old->early[i]);
-	/* What is done with moves on behind both. */
-	p->off = old->off;
-	DL_DELETE(lq->points, p);
-	DL_PREPEND_ELEM(lq->points, old, p);
-	DL_DELETE(old->queue->points, old);
-	heap_remove(&r->due, &old->due);
-	free(old->early);
-	free(old);
-}
-
-static void read_ack(struct revive *r, struct log_queue *lq, const struct body_ack *a, int64_t off, int64_t due)
-{
-	struct mq_str key = key_of(r, a->topic, a->group, a->queue_id, a->start, a->pop_ms);
-	struct point *p = find(r, key);
-
-	if (!p && key.n <= UINT16_MAX)
-		p = add(r, lq, key, a->topic, a->group, off, due, NULL);
-	if (p && p->n < 0) {
-		p->early = mem_realloc(p->early, (p->nearly + a->n) * sizeof *p->early);
-		memcpy(p->early + p->nearly, a->off, a->n * sizeof *p->early);
-		p->nearly += a->n;
-	}
-	for (size_t i = 0; p && i < a->n; i++)
-		mark(p, a->off[i]);
-}
-
-/* One record of the log. */
-static void read_record(struct revive *r, struct log_queue *lq, int64_t off, const struct mq_message *m)
-{
-	struct mq_str tags = mq_prop_get(m->props, PROP_TAGS);
-	struct body_keep keep = { 0 };
-	struct mq_error e = { 0 };
-	struct body_ck ck;
-	struct body_ack ack;
-	int64_t due = 0;
-	int rc = 0;
-
-	if (str_is(tags, "ck")) {
-		rc = body_ck_decode(&keep, m->body, &ck, &e);
-		if (rc == 0)
-			read_ck(r, lq, &ck, off);
-	} else if (str_is(tags, "ack") || str_is(tags, "bAck")) {
-		rc = body_ack_decode(&keep, m->body, &ack, &e);
-		str_i64(mq_prop_get(m->props, PROP_DELIVER), &due);
-		if (rc == 0)
-			read_ack(r, lq, &ack, off, due);
-	}
-	if (rc < 0)
-		log_warn("revive queue=%d offset=%lld: left out: %s", lq->id, (long long)off, e.text);
-	body_free(&keep);
-}
-
-static bool read_at(struct revive *r, struct mqstore_queue *q, int64_t off, struct mq_message *m)
-{
-	struct mqstore_entry entry;
-	struct mq_str record;
-
-	return mqstore_entry(q, off, &entry) == 0 && mqstore_at(r->b->store, entry.log_off, &record) == 0 &&
-	       mq_message_decode(record.p, record.n, false, m) > 0;
-}
-
-static void read_queue(struct revive *r, struct log_queue *lq)
-{
-	int64_t max = mqstore_queue_max(lq->q), min = mqstore_queue_min(lq->q);
-
-	if (lq->next < min)
-		lq->next = min;
-	for (; lq->next < max; lq->next++) {
-		struct mq_message m;
-
-		if (read_at(r, lq->q, lq->next, &m))
-			read_record(r, lq, lq->next, &m);
-	}
-}
 
 /* ---- Storing: the caller's record gets its properties and its place, by way of the timer ------------------------------------- */
 
@@ -340,15 +123,15 @@ static bool to_say(struct revive *r, int32_t queue, struct body_ack *a, int64_t 
 	size_t n = 0;
 	bool any = false;
 
-	read_queue(r, &r->queue[queue]);
-	*p = find(r, key_of(r, a->topic, a->group, a->queue_id, a->start, a->pop_ms));
+	revive_log_read(r, &r->queue[queue]);
+	*p = revive_log_find(r, revive_log_key(r, a->topic, a->group, a->queue_id, a->start, a->pop_ms));
 	if (!*p || (*p)->n < 0) {
 		*p = NULL;
 		*result = 0;
 		return a->pop_ms + invisible_ms >= done_ms(r);
 	}
 	for (size_t i = 0; i < a->n; i++) {
-		int at = index_of(*p, a->off[i]);
+		int at = revive_log_index(*p, a->off[i]);
 
 		any = any || at >= 0;
 		if (at >= 0 && !((*p)->acked & 1u << at))
@@ -362,7 +145,7 @@ static bool to_say(struct revive *r, int32_t queue, struct body_ack *a, int64_t 
 static void said(struct revive *r, struct point *p, const struct body_ack *a)
 {
 	for (size_t i = 0; p && i < a->n; i++)
-		mark(p, a->off[i]);
+		revive_log_mark(p, a->off[i]);
 	offset_table_inflight(r->b->offsets, a->topic, a->group, a->queue_id, a->pop_ms >= r->b->boot_ms ? -(int64_t)a->n : 0);
 	r->b->metrics.pops_acked += a->n;
 }
@@ -406,7 +189,7 @@ int revive_change(struct revive *r, int32_t queue, const struct body_ck *ck, con
 	if (rc < 0)
 		return rc;
 	for (size_t i = 0; p && i < a.n; i++)
-		mark(p, a.off[i]);
+		revive_log_mark(p, a.off[i]);
 	return 1;
 }
 
@@ -431,7 +214,7 @@ static bool popped_message(struct revive *r, struct topic *t, const struct point
 {
 	struct mqstore_queue *q = mqstore_queue(r->b->store, t->conf.name, p->queue_id, false);
 
-	return q && off >= mqstore_queue_min(q) && read_at(r, q, off, m) && m->store_ms <= p->pop_ms;
+	return q && off >= mqstore_queue_min(q) && revive_log_read_at(r, q, off, m) && m->store_ms <= p->pop_ms;
 }
 
 static int revive_message(struct revive *r, struct topic *to, const struct point *p, int64_t off, const struct mq_message *m,
@@ -560,7 +343,7 @@ void revive_run(struct revive *r)
 		return;
 	if (r->news)
 		for (int32_t i = 0; i < r->nqueues; i++)
-			read_queue(r, &r->queue[i]);
+			revive_log_read(r, &r->queue[i]);
 	r->news = false;
 	while ((n = heap_top(&r->due)) && n->due < done_ms(r) && left-- > 0) {
 		struct point *p = (struct point *)(void *)((char *)n - offsetof(struct point, due));
@@ -571,7 +354,7 @@ void revive_run(struct revive *r)
 			continue;
 		}
 		r->trouble[0] = 0;
-		drop(r, p);
+		revive_log_drop(r, p);
 		keep(r, lq);
 	}
 	if (left < TURN_MAX && r->b->conf->flushDiskType == FLUSH_SYNC)
@@ -627,7 +410,7 @@ static void catch_up_queue(struct revive *r, struct mqstore_queue *q, int64_t fr
 	int64_t off = q ? mqstore_queue_max(q) - 1 : -1;
 
 	for (; off >= 0 && mqstore_entry(q, off, &entry) == 0 && entry.log_off >= from; off--)
-		if (read_at(r, q, off, &m))
+		if (revive_log_read_at(r, q, off, &m))
 			catch_up(r, &m);
 }
 
@@ -646,7 +429,7 @@ static int open_queue(struct revive *r, int32_t id, struct mq_error *e)
 	lq->next = lq->kept + 1 < max ? lq->kept + 1 : max;
 	lq->watch.arrived = arrived;
 	hold_watch(r->b->hold, &lq->watch, lq->q);
-	read_queue(r, lq);
+	revive_log_read(r, lq);
 	return 0;
 }
 
@@ -699,7 +482,7 @@ static void on_closed(uv_handle_t *handle)
 	struct point *p, *tmp;
 
 	HASH_ITER(hh, r->points, p, tmp)
-		drop(r, p);
+		revive_log_drop(r, p);
 	heap_free(&r->due);
 	buf_free(&r->key);
 	for (int i = 0; i < 2; i++) {
