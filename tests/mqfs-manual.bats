@@ -52,6 +52,32 @@ teardown() {
 	run -2 mount.mqfs "$NAMESRV_ADDR" "$M" -o colour=red
 }
 
+@test "a line of fstab mounts it, by mount(8) itself" {
+	[ "$(id -u)" = 0 ] || skip "needs root"
+	start_cluster
+	echo x | mq-send T
+	echo "$NAMESRV_ADDR $M mqfs noauto,ro,nosuid,timeout=5s 0 0" >fstab
+	mkdir upper work
+	# mount(8) looks for helpers in /sbin alone, and gives them its own PATH: for it, and here only, ours are there.
+	cp "$(command -v mount.mqfs)" upper/mount.mqfs
+	printf '#!/bin/sh\nexec %s "$@"\n' "$(command -v mqfs)" >upper/mqfs
+	chmod +x upper/mqfs
+	export M
+	run unshare -m bash -c 'exec 3>&-; mount -t overlay overlay -o "lowerdir=$(realpath /sbin),upperdir=$PWD/upper,workdir=$PWD/work" /sbin || exit 77
+		mount -T fstab "$M" && cat /proc/mounts | grep " $M " && ls "$M/topics" && umount "$M"'
+	[ $status != 77 ] || skip "no overlay file system here"
+	assert_success
+	assert_output --partial "fuse.mqfs ro,nosuid"
+	assert_line T
+}
+
+@test "the unit for systemd is one" {
+	command -v systemd-analyze >/dev/null || skip "no systemd-analyze here"
+	unit=${MQ_SRC:-$BATS_TEST_DIRNAME/..}/mqfs/mqfs@.service
+	sed "s|^ExecStart=mqfs|ExecStart=$(command -v true)|" "$unit" >"mqfs@mnt.service"
+	run -0 systemd-analyze verify --man=no "$PWD/mqfs@mnt.service"
+}
+
 @test "other users may not come in, but with allow_other what the modes allow" {
 	[ "$(id -u)" = 0 ] || skip "needs root"
 	start_cluster
