@@ -5,6 +5,7 @@
 #include "route_table.h"
 #include <base/clock.h>
 #include <base/crc.h>
+#include <base/digest.h>
 #include <base/str.h>
 
 #include <malloc.h>
@@ -23,25 +24,6 @@ static int decode_body(const struct ns_request *q, const struct register_broker_
 	if (q->f->version < VERSION_REGISTER_BODY)
 		return body_topic_table_decode(q->f->body, &r->topics, e);
 	return body_register_decode(q->f->body, h->compressed, q->f->version, r, e);
-}
-
-/* 64 bits, eight bytes at a time.  What differs must look different; nobody gains by making it look the same. */
-static uint64_t digest(struct mq_str body)
-{
-	const char *p = body.p;
-	uint64_t h = body.n * 0x9e3779b97f4a7c15u, v;
-	size_t n = body.n;
-
-	for (; n >= 8; p += 8, n -= 8) {
-		memcpy(&v, p, 8);
-		h = (h ^ v) * 0xff51afd7ed558ccdu;
-		h ^= h >> 32;
-	}
-	v = 0;
-	if (n)
-		memcpy(&v, p, n);
-	h = (h ^ v) * 0xc4ceb9fe1a85ec53u;
-	return h ^ h >> 32;
 }
 
 /* The tree of a large table is not needed for the next 30 s: give its memory back. */
@@ -97,7 +79,7 @@ void handle_broker_register(const struct ns_request *q)
 		ns_answer(q, RESP_SYSTEM_ERROR, "crc32 not match");
 		return;
 	}
-	r.digest = digest(q->f->body) ^ (uint64_t)(r.full << 1 | h->compressed);
+	r.digest = digest_of(q->f->body.p, q->f->body.n) ^ (uint64_t)(r.full << 1 | h->compressed);
 	if (route_table_again(q->ns->routes, &r, clock_mono_ms(), &master)) {
 		answer_registered(q, &master);
 		return;
