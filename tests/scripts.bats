@@ -64,6 +64,8 @@ ten_of_three() {
 	run -2 mq-mirror t
 	run -2 mq-mirror --to "file:$PWD/other"
 	run -2 mq-mirror --to "file:$PWD/other" --batch 0 t
+	run -2 mq-mirror --to "file:$PWD/other" t=
+	run -2 mq-mirror --to "file:$PWD/other" t -e
 	run -1 mq-mirror --to "file:$PWD/other" nosuch
 	run -2 mq-backup here
 	run -3 mq-backup . copy
@@ -163,6 +165,14 @@ mq_alert_says() {
 	assert_equal "$(mq-admin consumerProgress -g mq-mirror -t t | awk -F'\t' '{ n += $7 } END { print n }')" 0
 }
 
+@test "mq-mirror: from now on" {
+	seq 10 | mq-send t
+	mq-mirror -e -q -o end --to "file:$PWD/other" t
+	seq 11 12 | mq-send t
+	mq-mirror -e -q -o end --to "file:$PWD/other" t
+	assert_equal "$(mq-recv -n "file:$PWD/other" -e t | sort | paste -sd,)" 11,12
+}
+
 @test "mq-mirror: there and back: nothing goes round in circles" {
 	echo here | mq-send t
 	mq-mirror -e -q --to "file:$PWD/other" t
@@ -194,7 +204,7 @@ mq_alert_says() {
 	assert_line y
 }
 
-@test "mq-mirror: goes on while messages come, over a kill, and ends when asked to" {
+@test "mq-mirror: goes on while messages come, over a kill, without a broker, and ends when asked to" {
 	start_cluster
 	seq 50 | mq-send t
 	mq-mirror -q --to "file:$PWD/other" t 3>&- &
@@ -204,12 +214,18 @@ mq_alert_says() {
 	kill -9 "$mirror"
 	ended "$mirror"
 	seq 51 80 | mq-send t
-	mq-mirror -q --to "file:$PWD/other" t 3>&- &
+	mq-mirror -q --to "file:$PWD/other" t 2>said 3>&- &
 	mirror=$!
 	pids+=("$mirror")
 	until_true other_has 80
 	seq 81 100 | mq-send t
 	until_true other_has 100
+	# The source is away for a while.
+	stop_broker
+	until_true grep -q mq- said
+	start_broker
+	seq 101 110 | mq-send t
+	until_true other_has 110
 	kill -TERM "$mirror"
 	ended "$mirror"
 	assert_equal "$status" 143
@@ -311,7 +327,8 @@ other_has() {
 	local i
 	for i in 1 2 3; do
 		run -0 mq-backup store copy
-		run -0 bash -c "mq-admin -n store:$PWD/copy consumerProgress -g g -t t | awk -F'\t' '\$5 < \$6 || \$6 > \$5 { bad = 1 } END { exit bad }'"
+		mq-admin -n "store:$PWD/copy" -o json consumerProgress -g g -t t >progress
+		run -0 jq -e 'length > 0 and all(.brokerOffset >= .consumerOffset)' progress
 	done
 	kill "$bench"
 }
