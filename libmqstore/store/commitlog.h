@@ -16,6 +16,8 @@
 
 #include "segments.h"
 
+enum { EXPECT_LINE = 64, EXPECT_MAX = 512 }; /* the processor itself goes on from there */
+
 struct commitlog {
 	struct segments run;
 	struct segment *tail;   /* being written; NULL = none yet */
@@ -73,6 +75,17 @@ int commitlog_claim_raw(struct commitlog *log, int64_t n, uint8_t **p, struct mq
 
 /* Bytes from `off` to the end of its segment or of the log, *n of them (> 0); NULL if there are none or they cannot be mapped. */
 const uint8_t *commitlog_view(struct commitlog *log, int64_t off, int64_t *n);
+
+/* n bytes at `off` will be looked at soon: begin to bring them near, if that needs no look at tables. */
+static inline void commitlog_expect(const struct commitlog *log, int64_t off, int64_t n)
+{
+	const struct segment *g = log->run.hint;
+
+	if (!g || !g->p || off < g->start || off - g->start >= g->size)
+		return;
+	for (int64_t at = 0; at < n && at < EXPECT_MAX; at += EXPECT_LINE)
+		__builtin_prefetch(g->p + (off - g->start) + at);
+}
 
 /* After recovery: the log ends at `end`.  What lies behind goes (segments that start there too, but not the one that begins at
  * `end`). */

@@ -15,7 +15,10 @@
 #include <inttypes.h>
 
 #define LOG_MODULE "store"
-enum { SCAN_BYTES = 16000 }; /* compat: maxFilterMessageSize */
+enum {
+	SCAN_BYTES = 16000,     /* compat: maxFilterMessageSize */
+	AHEAD = 4,              /* records are fetched from memory so many before they are looked at */
+};
 
 const char *mqstore_status_name(enum mqstore_status st)
 {
@@ -156,6 +159,8 @@ static void read_entries(struct reading *r, struct mqstore_queue *q, int64_t off
 				return;
 			r->res->next_off = at + 1;
 			r->res->far_behind = e.log_off < r->s->log.max - r->s->memory_bytes;
+			if (i + AHEAD < n)
+				commitlog_expect(&r->s->log, (int64_t)be64(p + AHEAD * CQ_ENTRY), e.size);
 			consider(r, q, at, &e, i + 1 < n ? p + CQ_ENTRY : NULL);
 		}
 		p = at < end ? cqueue_entries(q, at, &n) : NULL;
