@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -112,6 +113,62 @@ def need(program, package):
         subprocess.run(["apt-get", "install", "-y", "-qq", package], check=True, stdout=sys.stderr,
                        env=dict(os.environ, DEBIAN_FRONTEND="noninteractive", RUNLEVEL="1"))
     return shutil.which(program)
+
+
+class Ballast:
+    """A file without blocks, read so far that memory is full of what can be forgotten at once.
+
+    A server that writes a log lives on a machine whose memory is full of it: a new page is an old one that is forgotten.  Where
+    memory was never used, or was given back, a new page of a virtual machine must first come from its host, which costs ten times as
+    much as all that is done with it; that would be measured instead of the servers.
+    """
+    ROUND = 1 << 20
+    SPARE = 384         # MiB: less is never free for long, the kernel sees to that
+
+    def __init__(self, base):
+        self.file = tempfile.TemporaryFile(prefix="ballast.", dir=base)
+        self.size = 4 * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        os.ftruncate(self.file.fileno(), self.size)
+        self.at = 0
+
+    def fill(self):
+        """Bytes that were read."""
+        part = bytearray(4 * self.ROUND)
+        left = (free_mib() - self.SPARE) * self.ROUND
+        begun, done = time.monotonic(), 0
+        while done < left and time.monotonic() - begun < 120:
+            done += os.preadv(self.file.fileno(), [part], self.at)
+            self.at = (self.at + len(part)) % (self.size // len(part) * len(part))
+        return done
+
+
+def free_mib():
+    with open("/proc/meminfo") as f:
+        return next(int(line.split()[1]) for line in f if line.startswith("MemFree:")) // 1024
+
+
+def plain_write(base, mib=1024):
+    """MB/s of write() alone to a file there, 256 KiB at a time: a limit of everything that keeps what it is sent."""
+    part = bytes(256 * 1024)
+    with tempfile.TemporaryFile(prefix="write.", dir=base) as f:
+        os.posix_fallocate(f.fileno(), 0, mib << 20)
+        begun = time.monotonic()
+        for i in range(mib * 4):
+            os.pwrite(f.fileno(), part, i * len(part))
+        return (mib << 20) / 1e6 / (time.monotonic() - begun)
+
+
+def syncs(base, seconds=1):
+    """Calls of fdatasync() a second, each for 4 KiB that were written behind the last: the limit of one who waits for the disk."""
+    part = bytes(4096)
+    with tempfile.TemporaryFile(prefix="sync.", dir=base) as f:
+        os.posix_fallocate(f.fileno(), 0, 64 << 20)
+        begun, n = time.monotonic(), 0
+        while time.monotonic() - begun < seconds:
+            os.pwrite(f.fileno(), part, n % (64 << 8) * len(part))
+            os.fdatasync(f.fileno())
+            n += 1
+        return n / (time.monotonic() - begun)
 
 
 def drop_from_memory(folder):

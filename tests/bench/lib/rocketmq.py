@@ -108,7 +108,7 @@ class System:
         shutil.rmtree(self.dir, ignore_errors=True)
 
 
-def limit(build, seconds, flight):
-    """What this machine allows: answers a second of a server that only frames and answers."""
-    return json.loads(output([os.path.join(build, "bin/mq-bench"), "--limit", "--in-flight", str(flight), "--seconds",
-                              str(seconds), "-o", "json", "send"]))["rate"]
+def limit(build, seconds, mode, *options):
+    """What this machine allows: answers a second of a server that only frames and answers (counted in messages)."""
+    return json.loads(output([os.path.join(build, "bin/mq-bench"), "--limit", "--seconds", str(seconds), "-o", "json",
+                              *map(str, options), mode]))["rate"]
