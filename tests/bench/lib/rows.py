@@ -7,6 +7,8 @@ import subprocess
 import time
 
 from machine import drop_from_memory, memory, ms_of, note
+from flat import flat
+from javaclient import java_producer
 from rocketmq import System
 
 BODY = 128
@@ -126,12 +128,21 @@ def large_store(system, o, take):
     take(f"the same, nothing of it in memory, ms", system.restart(signal.SIGKILL)[1])
 
 
+class Flat(Scene):
+    """Has brokers of its own, in pairs."""
+
+    def play(self, name, base, build, o, take):
+        flat(o, take)
+
+
 SCENES = [
     Scene("life", life),
     Scene("load", load),
     Scene("sync", sync, conf=["flushDiskType=SYNC_FLUSH"]),
+    Scene("java-producer", java_producer),
     Scene("ten-million", ten_million, systems=("ours",), quick=False),
     Scene("many-queues", many_queues, systems=("ours",), quick=False),
     Scene("cold-reader", cold_reader, systems=("ours",), quick=False),
     Scene("large-store", large_store, systems=("ours",), quick=False),
+    Flat("flat", flat, systems=("ours",), quick=False),
 ]

@@ -89,3 +89,44 @@ def svg(results):
                    f'<rect x="{a:.0f}" y="{y}" width="{max(b - a, 1):.0f}" height="{step - 6}" fill="{colour}"/>'
                    f'<text x="{b + 4:.0f}" y="{y + 10}">{number(value)}</text>')
     return "\n".join(out + ["</svg>"]) + "\n"
+
+
+def flat_svg(results):
+    """A line for each thing that there may be much of: what a send costs against how much of it there is.  None: not measured."""
+    import flat
+    from math import log10
+    lines = {}
+    for row in results.get("ours", {}):
+        if row.startswith(flat.ROW):
+            n, what = row[len(flat.ROW) + 2:].split(" ", 1)
+            lines.setdefault(what, []).append((int(n), median(results, "ours", row)))
+    if not lines:
+        return None
+    width, height, gap, per_row = 240, 150, 60, 4
+    high = max(2.0, max(v for points in lines.values() for _, v in points) * 1.1)
+    rows = (len(lines) + per_row - 1) // per_row
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{per_row * (width + gap)}" height="{rows * (height + gap) + 30}" '
+           'font-family="sans-serif" font-size="11">', '<rect width="100%" height="100%" fill="white"/>',
+           '<text x="10" y="16">CPU time of a send, as a multiple of that with few; the red line is 1.2</text>']
+    for i, (what, points) in enumerate(lines.items()):
+        left, top = 40 + i % per_row * (width + gap), 40 + i // per_row * (height + gap)
+        low, span = log10(points[0][0]), max(log10(points[-1][0]) - log10(points[0][0]), 1e-9)
+
+        def x(n):
+            return left + width * (log10(n) - low) / span
+
+        def y(v):
+            return top + height * (1 - v / high)
+
+        out.append(f'<rect x="{left}" y="{top}" width="{width}" height="{height}" fill="none" stroke="#ccc"/>'
+                   f'<line x1="{left}" x2="{left + width}" y1="{y(1):.0f}" y2="{y(1):.0f}" stroke="#ccc"/>'
+                   f'<line x1="{left}" x2="{left + width}" y1="{y(1.2):.0f}" y2="{y(1.2):.0f}" stroke="#c44"/>'
+                   f'<text x="{left + width / 2:.0f}" y="{top + height + 28}" text-anchor="middle">{what}</text>'
+                   f'<text x="{left - 4}" y="{y(1) + 4:.0f}" text-anchor="end">1</text>'
+                   '<polyline fill="none" stroke="#27a" stroke-width="2" points="' +
+                   " ".join(f"{x(n):.0f},{y(v):.0f}" for n, v in points) + '"/>')
+        for n, v in points:
+            out.append(f'<circle cx="{x(n):.0f}" cy="{y(v):.0f}" r="3" fill="#27a"/>'
+                       f'<text x="{x(n):.0f}" y="{y(v) - 6:.0f}" text-anchor="middle">{v:.2f}</text>'
+                       f'<text x="{x(n):.0f}" y="{top + height + 14}" text-anchor="middle">{n:,}</text>')
+    return "\n".join(out + ["</svg>"]) + "\n"
