@@ -1,6 +1,7 @@
 /* broker.c: start, turn, stop. */
 #include "broker.h"
 #include "client_table.h"
+#include "cold.h"
 #include "delay.h"
 #include "filter_table.h"
 #include "flush.h"
@@ -441,6 +442,7 @@ static void tear_down(struct broker *b)
 	settle_free(b->settle);
 	pop_hold_free(b->pops);
 	hold_free(b->hold);
+	cold_free(b->cold);
 	client_table_free(b->clients);
 	lock_table_free(b->locks);
 	filter_table_free(b->filters);
@@ -496,6 +498,7 @@ int broker_start(struct broker **out, uv_loop_t *loop, const struct broker_opt *
 	b->clients = client_table_new(b);
 	b->locks = lock_table_new();
 	b->hold = hold_new(b);
+	b->cold = cold_new(b);
 	b->pops = pop_hold_new(b);
 	b->route = route_new(b);
 	b->settle = settle_new(b);
@@ -552,6 +555,7 @@ static void stop_log(void *arg)
 	b->stopping = true;
 	ha_replica_stop(b->replica);
 	hold_stop(b->hold);
+	cold_stop(b->cold);
 	pop_hold_stop(b->pops);
 	revive_stop(b->revive);
 	delay_stop(b->delay);

@@ -8,6 +8,7 @@
 #include <base/sys.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <store/cold.h>
 #include <store/replica.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -58,23 +59,12 @@ static void drop_file(struct ha_feed *f)
 struct ha_warm {
 	struct ha_feed *feed;           /* NULL: it has gone */
 	uv_work_t work;
-	char path[SEGMENT_PATH];
-	int64_t from, n;                /* within the file */
+	struct cold_range range;
 };
 
 static void warm_run(uv_work_t *work)
 {
-	struct ha_warm *w = work->data;
-	enum { PIECE = 256 * 1024 };
-	char *piece = mem_alloc(PIECE);
-	int fd = sys.open(w->path, O_RDONLY, 0);
-
-	/* If it cannot be read here, the one who sends it will say so. */
-	for (int64_t at = 0; fd >= 0 && at < w->n && sys.pread(fd, piece, PIECE, w->from + at) > 0; at += PIECE)
-		;
-	if (fd >= 0)
-		sys.close(fd);
-	free(piece);
+	cold_fetch(&((struct ha_warm *)work->data)->range);
 }
 
 static void warm_done(uv_work_t *work, int status)
@@ -85,7 +75,7 @@ static void warm_done(uv_work_t *work, int status)
 	clock_refresh();
 	if (f) {
 		f->warm = NULL;
-		f->warm_to = f->slave.next + w->n;
+		f->warm_to = f->slave.next + w->range.n;
 		ha_feed_go_on(f);
 	}
 	free(w);
@@ -106,13 +96,13 @@ static bool is_warm(struct ha_feed *f)
 		return true;
 	}
 	w = mem_alloc(sizeof *w);
-	if (replica_file(f->b->store, off, w->path, &start) < 0) {
+	if (replica_file(f->b->store, off, w->range.path, &start) < 0) {
 		free(w);
 		return true; /* it is gone: that shows when it is sent */
 	}
 	w->feed = f;
-	w->from = off - start;
-	w->n = left < WARM ? left : WARM;
+	w->range.from = off - start;
+	w->range.n = left < WARM ? left : WARM;
 	w->work.data = w;
 	f->warm = w;
 	uv_queue_work(f->b->loop, &w->work, warm_run, warm_done);

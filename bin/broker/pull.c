@@ -4,6 +4,7 @@
  * nextBeginOffset at once. */
 #include "pull.h"
 #include "broker.h"
+#include "cold.h"
 #include "filter_table.h"
 #include "flush.h"
 #include "group_table.h"
@@ -115,6 +116,22 @@ static void messages(struct req *q, const struct pull *p, const struct mqstore_r
 	offset_table_pulled(q->b->offsets, p->topic->conf.name, p->group, p->queue_id, r->next_off, r->n, r->bytes);
 }
 
+/* What is in memory goes at once.  True: nothing is, and the pull waits until it has been fetched. */
+static bool waits_for_disk(struct req *q, const struct pull *p, struct mqstore_queue *queue, struct mqstore_get_opt *opt)
+{
+	struct look look = { .sub = p->sub, .left = INT64_MAX };
+	struct mqstore_get_opt same = *opt;
+	struct cold_range range;
+	int32_t n;
+
+	same.filter_arg = &look;
+	n = cold_look(q->b->store, queue, p->off, &same, &range);
+	if (n == 0 && !p->fetched && cold_park(q->b->cold, q, p, &range))
+		return true;
+	opt->max_messages = n > 0 ? n : 1;
+	return false;
+}
+
 bool pull_try(struct req *q, const struct pull *p)
 {
 	static struct mqstore_result r; /* 16 KiB, and one loop */
@@ -143,6 +160,8 @@ bool pull_try(struct req *q, const struct pull *p)
 	}
 	if (!p->sub->tags.all || p->sub->program || look.left != INT64_MAX)
 		opt.filter = wanted;
+	if (waits_for_disk(q, p, queue, &opt))
+		return true;
 	look.filter = registered(b, p);
 	opt.bits = look.filter ? may_pass : NULL;
 	rc = mqstore_get(b->store, queue, p->off, &opt, &r);

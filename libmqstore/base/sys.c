@@ -35,6 +35,8 @@ static int real_fstat(int fd, struct stat *st) { return CALL(int, fstat(fd, st))
 static int real_stat(const char *path, struct stat *st) { return CALL(int, stat(path, st)); }
 static int real_munmap(void *p, size_t n) { return CALL(int, munmap(p, n)); }
 
+static int real_mincore(void *p, size_t n, unsigned char *in) { return CALL(int, mincore(p, n, in)); }
+
 static int real_mmap(int fd, size_t n, bool write, void **p)
 {
 	void *m = mmap(NULL, n, write ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, fd, 0);
@@ -81,7 +83,7 @@ static int real_statfs(const char *path, int64_t *total, int64_t *avail, int64_t
 		.fsync = real_fsync, .msync = real_msync, .rename = real_rename, .link = real_link,                    \
 		.unlink = real_unlink, .rmdir = real_rmdir, .mkdir = real_mkdir, .fstat = real_fstat,                  \
 		.stat = real_stat, .mmap = real_mmap, .munmap = real_munmap, .lock = real_lock, .statfs = real_statfs, \
-		.seek_data = real_seek_data, .syncfs = real_syncfs,                                                    \
+		.seek_data = real_seek_data, .syncfs = real_syncfs, .mincore = real_mincore,                            \
 	}
 struct sys_ops sys = REAL_OPS;
 const struct sys_ops sys_real = REAL_OPS;

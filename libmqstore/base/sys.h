@@ -29,6 +29,7 @@ struct sys_ops {
 	int (*stat)(const char *path, struct stat *st);
 	int (*mmap)(int fd, size_t n, bool write, void **p);
 	int (*munmap)(void *p, size_t n);
+	int (*mincore)(void *p, size_t n, unsigned char *in); /* which pages are in memory: bit 0 of each byte */
 	off_t (*seek_data)(int fd, off_t off);              /* next byte >= off outside of a hole; -ENXIO = holes to the end */
 	int (*lock)(int fd);                                /* exclusive fcntl lock of byte 0: -EAGAIN if taken */
 	int (*statfs)(const char *path, int64_t *total, int64_t *avail, int64_t *free);

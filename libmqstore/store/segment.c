@@ -189,7 +189,7 @@ bool segment_resident(const struct segment *g, int64_t off, int64_t n)
 	while (at < end) {
 		int64_t step = end - at < (int64_t)sizeof(in) * PAGE ? end - at : (int64_t)sizeof(in) * PAGE;
 
-		if (mincore(g->p + at, (size_t)step, in) < 0)
+		if (sys.mincore(g->p + at, (size_t)step, in) < 0)
 			return false;
 		for (int64_t i = 0; i < (step + PAGE - 1) / PAGE; i++)
 			if (!(in[i] & 1))

@@ -15,6 +15,12 @@ struct damage {
 };
 enum { DAMAGE_MAX = 1024 };
 
+/* cold.c: a part of the log that was found in memory. */
+struct warm_window {
+	int64_t window, until_ms;
+};
+enum { WARM_WINDOWS = 256, WARM_BYTES = 256 * 1024 };
+
 struct flush_job;
 
 struct mqstore {
@@ -60,6 +66,8 @@ struct mqstore {
 
 	/* retain.c */
 	int64_t trimmed_min;    /* start of the log that queues and index were trimmed to */
+
+	struct warm_window warm[WARM_WINDOWS];
 
 	/* follow.c */
 	int64_t looked_ms;      /* when directories were last read */

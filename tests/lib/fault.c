@@ -86,6 +86,7 @@ void fault_set(int nth, int error, enum fault_kind k)
 		.unlink = fault_unlink, .rmdir = fault_rmdir, .mkdir = fault_mkdir, .fstat = fault_fstat,
 		.stat = fault_stat, .mmap = fault_mmap, .munmap = fault_munmap, .lock = fault_lock,
 		.statfs = fault_statfs, .seek_data = fault_seek_data, .syncfs = fault_syncfs,
+		.mincore = sys_real.mincore,
 	};
 }
 

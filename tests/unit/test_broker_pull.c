@@ -2,6 +2,7 @@
 #include "broker_kit.h"
 #include "base/clock.h"
 #include "base/str.h"
+#include "base/sys.h"
 #include "../../bin/broker/broker.h"
 #include "../../bin/broker/hold.h"
 #include "../../bin/broker/offset_table.h"
@@ -11,6 +12,8 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <cmocka.h>
+
+enum { LARGE = 4000000, LARGE_ENOUGH = 18 };
 
 struct fixture {
 	struct broker_kit *k;
@@ -450,10 +453,138 @@ static void sync_flush_a_late_pull_waits_for_the_disk(void **state)
 	asked_free(s);
 }
 
+/* ---- Messages on the disk ------------------------------------------------------------------------------------------------- */
+
+static int looks;
+
+static int nothing_in_memory(void *p, size_t n, unsigned char *in)
+{
+	looks++;
+	memset(in, 0, (n + 4095) / 4096);
+	return 0;
+}
+
+static int setup_old(void **state)
+{
+	static const char *const props[] = { "mappedFileSizeCommitLog=134217728", NULL };
+	struct fixture *f;
+	char *body = malloc(LARGE);
+
+	setup_with(state, props);
+	f = *state;
+	fill(f, "T", 3);
+	/* What was written last is taken to be in memory: put so much behind them. */
+	memset(body, 'x', LARGE - 1);
+	body[LARGE - 1] = 0;
+	for (int i = 0; i < LARGE_ENOUGH; i++)
+		assert_int_equal(kit_send(f->k, f->producer, "big", 0, body, NULL)->code, RESP_SUCCESS);
+	free(body);
+	looks = 0;
+	sys.mincore = nothing_in_memory;
+	return 0;
+}
+
+static int teardown_old(void **state)
+{
+	struct fixture *f = *state;
+
+	sys = sys_real;
+	if (f->k)
+		return teardown(state);
+	free(f);
+	return 0;
+}
+
+static uint64_t fetched(struct fixture *f)
+{
+	return broker_kit_broker(f->k)->metrics.pulls_fetched;
+}
+
+/* Even when it is still not in memory afterwards (it may have gone again), the second look gets it. */
+static void what_is_not_in_memory_is_fetched_by_a_worker(void **state)
+{
+	struct fixture *f = *state;
+	struct asked *a;
+
+	broker_kit_block_workers(f->k);
+	a = kit_pull_later(f->k, f->c, "g", "T", 0, 0, "*", 0);
+	broker_kit_settle(f->k);
+	assert_false(a->done);
+	assert_int_equal(fetched(f), 1);
+	/* Who writes goes on meanwhile, and who reads what is new. */
+	assert_int_equal(kit_send(f->k, f->producer, "new", 0, "fresh", NULL)->code, RESP_SUCCESS);
+	assert_string_equal(asked_bodies(pull(f, "new", 0, 0, "*", 0)), "fresh");
+	assert_false(a->done);
+	broker_kit_unblock_workers(f->k);
+	asked_wait(f->k, a);
+	is(a, RESP_SUCCESS, 1);
+	assert_string_equal(asked_bodies(a), "m0");
+	assert_int_equal(fetched(f), 1);
+	asked_free(a);
+}
+
+static void what_is_in_memory_is_answered_at_once(void **state)
+{
+	struct fixture *f = *state;
+
+	sys.mincore = sys_real.mincore;
+	assert_string_equal(asked_bodies(pull(f, "T", 0, 0, "*", 0)), "m0 m1 m2");
+	assert_int_equal(fetched(f), 0);
+	/* Not asked for again for a while. */
+	sys.mincore = nothing_in_memory;
+	assert_string_equal(asked_bodies(pull(f, "T", 0, 0, "*", 0)), "m0 m1 m2");
+	assert_int_equal(looks, 0);
+}
+
+static void what_the_filter_does_not_want_is_not_fetched(void **state)
+{
+	struct fixture *f = *state;
+
+	is(pull(f, "T", 0, 0, "none", 0), RESP_PULL_RETRY_IMMEDIATELY, 3);
+	assert_int_equal(fetched(f), 0);
+}
+
+static void a_topic_deleted_meanwhile_is_said(void **state)
+{
+	struct fixture *f = *state;
+	struct asked *a, *deleted;
+
+	broker_kit_block_workers(f->k);
+	a = kit_pull_later(f->k, f->c, "g", "T", 0, 0, "*", 0);
+	broker_kit_settle(f->k);
+	deleted = ask_later(f->k, f->producer, REQ_DELETE_TOPIC_IN_BROKER, MQ_STR(""), "topic", "T", NULL);
+	broker_kit_settle(f->k);
+	broker_kit_unblock_workers(f->k);
+	asked_wait(f->k, a);
+	assert_int_equal(a->code, RESP_TOPIC_NOT_EXIST);
+	asked_free(a);
+	asked_wait(f->k, deleted);
+	asked_free(deleted);
+}
+
+/* More than run at once, then their connection ends; the stop comes while one is at work. */
+static void a_stop_does_not_wait_for_the_disk(void **state)
+{
+	struct fixture *f = *state;
+	struct asked *a[5];
+
+	broker_kit_block_workers(f->k);
+	for (int i = 0; i < 5; i++)
+		a[i] = kit_pull_later(f->k, i < 3 ? f->c : f->producer, "g", "T", 0, 0, "*", 0);
+	broker_kit_settle(f->k);
+	assert_int_equal(fetched(f), 5);
+	broker_kit_hang_up(f->k, f->c);
+	broker_kit_stop(f->k); /* lets the workers go */
+	f->k = NULL;
+	for (int i = 0; i < 5; i++)
+		asked_free(a[i]);
+}
+
 int main(void)
 {
 #define T(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 #define S(test) cmocka_unit_test_setup_teardown(test, setup_sync, teardown)
+#define O(test) cmocka_unit_test_setup_teardown(test, setup_old, teardown_old)
 	const struct CMUnitTest tests[] = {
 		T(offsets_inside_and_outside_of_the_queue),
 		T(tags_are_filtered_by_the_expression),
@@ -474,6 +605,11 @@ int main(void)
 		T(messages_of_one_turn_come_in_one_answer),
 		S(sync_flush_shows_a_message_when_it_is_on_the_disk),
 		S(sync_flush_a_late_pull_waits_for_the_disk),
+		O(what_is_not_in_memory_is_fetched_by_a_worker),
+		O(what_is_in_memory_is_answered_at_once),
+		O(what_the_filter_does_not_want_is_not_fetched),
+		O(a_topic_deleted_meanwhile_is_said),
+		O(a_stop_does_not_wait_for_the_disk),
 	};
 
 	return cmocka_run_group_tests_name("broker_pull", tests, NULL, NULL);

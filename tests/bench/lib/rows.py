@@ -9,6 +9,7 @@ import time
 from machine import drop_from_memory, memory, ms_of, note
 from flat import flat
 from javaclient import java_producer
+from long import many_messages, soak
 from rocketmq import System
 
 BODY = 128
@@ -144,5 +145,7 @@ SCENES = [
     Scene("many-queues", many_queues, systems=("ours",), quick=False),
     Scene("cold-reader", cold_reader, systems=("ours",), quick=False),
     Scene("large-store", large_store, systems=("ours",), quick=False),
+    Scene("many-messages", many_messages, systems=("ours",), quick=False),
+    Scene("soak", soak, systems=("ours",), conf=["mappedFileSizeCommitLog=134217728"], quick=False),
     Flat("flat", flat, systems=("ours",), quick=False),
 ]
