@@ -4,7 +4,8 @@
  * as a callback.  Files come in three shapes, seen from the name:
  *	handle_*.c	a request in, an answer out, no state
  *	*_table.c	owned state, saved as the peer's JSON by table_file.c; no network
- *	plain nouns	things with a clock: hold, cold, pop_hold, settle, flush, delay, timer, txn, revive, register, route, upkeep, rates
+ *	plain nouns	things with a clock: hold, pop_hold, cold, settle, flush, delay, timer, txn, revive, register, route,
+ *			upkeep, rates
  *
  * Start: store (lock, recover) -> tables -> what has a clock -> listen -> register, and on a slave follow.
  * Stop: unregister everywhere -> let go of the master -> answer what is held -> last flush, what waited for it -> slaves,

@@ -109,14 +109,23 @@ def many_queues(system, o, take):
 def cold_reader(system, o, take):
     # More than a consumer reads in the time that is measured.
     system.load("batch", "--in-flight", 64, "--size", 1024, "--count", 3 * MILLION)
-    alone = system.load("send", "--in-flight", 256, "-t", "hot", "--seconds", o.seconds, "--warmup", 1)["rate"]
-    drop_from_memory(system.store())
-    reader = subprocess.Popen(system.load_command("consume", "--seconds", o.seconds + 2), stdout=subprocess.PIPE, text=True)
-    time.sleep(1)
-    beside = system.load("send", "--in-flight", 256, "-t", "hot", "--seconds", o.seconds)["rate"]
-    read = json.loads(reader.communicate()[0])
-    take("sends/s beside a cold reader / alone", beside / alone)
+    def beside_and_alone(seconds, *options):
+        send = ["send", "--in-flight", 256, "-t", "hot", "--seconds", seconds, *options]
+        alone = system.load(*send, "--warmup", 1)
+        drop_from_memory(system.store())
+        reader = subprocess.Popen(system.load_command("consume", "--seconds", seconds + 2), stdout=subprocess.PIPE, text=True)
+        time.sleep(1)
+        beside = system.load(*send)
+        return beside, alone, json.loads(reader.communicate()[0])
+
+    beside, alone, read = beside_and_alone(o.seconds)
+    take("sends/s beside a cold reader / alone", beside["rate"] / alone["rate"])
     take("messages/s (1 KiB) to the cold reader", read["rate"])
+    # The reader takes a share of the processors; what it may not do is to make the others wait for the disk.
+    beside, alone, _ = beside_and_alone(o.seconds, "--rate", 20000)
+    for p in ("p50", "p99", "p999"):
+        take(f"20,000 sends/s alone, {p}, us", alone[p + "_us"])
+        take(f"20,000 sends/s beside a cold reader, {p}, us", beside[p + "_us"])
 
 
 def large_store(system, o, take):
