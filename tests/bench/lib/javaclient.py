@@ -20,7 +20,7 @@ def java_producer(system, o, take):
         while not said or said[-1] not in ("begin\n", ""):  # its client says other things too
             said.append(p.stdout.readline())
         if not said[-1]:
-            fail("the Java producer does not begin: " + "".join(said) + p.stderr.read())
+            fail(f"the Java producer ends with {p.wait()} before it begins:\n" + "".join(said[-20:]) + p.stderr.read())
         before = cpu_seconds(system.pid())
         _, messages, seconds, failures = p.stdout.readline().split()
         spent = cpu_seconds(system.pid()) - before
