@@ -45,13 +45,14 @@ int epoch_append(struct epoch_list *l, int32_t number, int64_t start, struct mq_
 	return 0;
 }
 
-int epoch_begin(struct epoch_list *l, int32_t number, int64_t min, int64_t end, struct mq_error *why)
+int epoch_begin(struct epoch_list *l, int32_t number, bool whole, int64_t min, int64_t end, struct mq_error *why)
 {
 	if (number < epoch_last(l))
 		return err_set(why, MQ_EINVAL, "epoch %d cannot begin: the log here already knows epoch %d", number, epoch_last(l));
-	/* One that was begun and not told of (a crash in between): nothing was written in it. */
-	if (number == epoch_last(l) && l->v[l->n - 1].start == end)
+	if (number == epoch_last(l) && whole)
 		return 0;
+	if (number == epoch_last(l))
+		l->n--;
 	return epoch_append(l, number, l->n ? end : min, why);
 }
 

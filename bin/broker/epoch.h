@@ -34,8 +34,9 @@ int64_t epoch_end(const struct epoch_list *l, size_t i, int64_t log_end);
 /* From `start` on a new epoch writes.  MQ_EINVAL with the reason: number or offset is not behind the last one. */
 int epoch_append(struct epoch_list *l, int32_t number, int64_t start, struct mq_error *why);
 /* A master begins `number` on a log [min, end).  What a list does not know yet (the log is older than the list) counts as its own.
- * MQ_EINVAL: the log knows a later epoch. */
-int epoch_begin(struct epoch_list *l, int32_t number, int64_t min, int64_t end, struct mq_error *why);
+ * One that it knows goes on if the log is whole (role.h, promise 6), else it begins again at the end.  MQ_EINVAL: the log knows
+ * a later epoch. */
+int epoch_begin(struct epoch_list *l, int32_t number, bool whole, int64_t min, int64_t end, struct mq_error *why);
 void epoch_cut(struct epoch_list *l, int64_t off);                              /* the log ends at off now */
 void epoch_forget(struct epoch_list *l, int64_t min);                           /* the log begins at min now */
 /* The offset up to which two logs are the same; -1: no epoch is in both, nothing is known. */

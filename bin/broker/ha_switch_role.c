@@ -82,14 +82,12 @@ struct ha_switch_send ha_switch_next(const struct ha_switch_slave *s, const stru
 
 void ha_switch_sent(struct ha_switch_slave *s, const struct ha_log *log, const struct ha_switch_send *sent, int64_t now)
 {
-	s->base.wrote_ms = now;
-	if (sent->what == HA_SWITCH_ANSWER) {
-		s->answered = true;
-		return;
-	}
-	s->base.next += sent->n;
+	s->base.wrote_ms = s->sent_ms = now;
 	s->end_at_send = log->end;
-	s->sent_ms = now;
+	if (sent->what == HA_SWITCH_ANSWER)
+		s->answered = true;
+	else
+		s->base.next += sent->n;
 }
 
 /* ---- A slave -------------------------------------------------------------------------------------------------------------- */
@@ -103,7 +101,10 @@ struct ha_switch_decision ha_switch_decide(const struct epoch_list *mine, const 
 	if (log->end <= log->min && !mine->n)
 		return d;
 	same = epoch_agree(mine, log->end, theirs, their_end);
-	if (same < 0 && !theirs->n && their_end == 0) {
+	if (same < 0 && log->end <= log->min) {
+		/* An epoch was begun here, and nothing is left of it. */
+		d.what = HA_SWITCH_CUT;
+	} else if (same < 0 && !theirs->n && their_end == 0) {
 		err_set(why, MQ_EPROTO, "the master has nothing, not even an epoch; here is a log up to %lld", (long long)log->end);
 		d.what = HA_SWITCH_REFUSE;
 	} else if (same < 0) {

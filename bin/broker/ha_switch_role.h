@@ -33,7 +33,7 @@ struct ha_switch_slave {
 	struct ha_slave base;
 	bool greeted, answered;
 	struct ha_switch_hello hello;
-	int64_t end_at_send;            /* the log's end when the last block or heartbeat left */
+	int64_t end_at_send;            /* the log's end when it was last sent something */
 	int64_t sent_ms;                /* when it left */
 	int64_t caught_up_ms;           /* last time at which it had everything */
 };

@@ -59,15 +59,22 @@ static void a_first_epoch_owns_what_was_there_before(void **state)
 {
 	struct epoch_list l = { .n = 0 };
 
-	assert_int_equal(epoch_begin(&l, 1, 1000, 5000, NULL), 0);
+	assert_int_equal(epoch_begin(&l, 1, true, 1000, 5000, NULL), 0);
 	assert_int_equal(l.v[0].start, 1000);
-	assert_int_equal(epoch_begin(&l, 2, 1000, 6000, NULL), 0);
+	assert_int_equal(epoch_begin(&l, 2, true, 1000, 6000, NULL), 0);
 	assert_int_equal(l.v[1].start, 6000);
-	/* Begun, and then nobody was told: it is the same again. */
-	assert_int_equal(epoch_begin(&l, 2, 1000, 6000, NULL), 0);
-	assert_int_equal(epoch_begin(&l, 2, 1000, 7000, NULL), MQ_EINVAL);
-	assert_int_equal(epoch_begin(&l, 1, 1000, 7000, NULL), MQ_EINVAL);
+	assert_int_equal(epoch_begin(&l, 1, true, 1000, 7000, NULL), MQ_EINVAL);
 	assert_int_equal(l.n, 2);
+}
+
+static void a_known_epoch_goes_on_or_begins_again(void **state)
+{
+	struct epoch_list l = LIST({ 1, 0 }, { 2, 100 });
+
+	assert_int_equal(epoch_begin(&l, 2, true, 0, 300, NULL), 0);
+	assert_true(l.n == 2 && l.v[1].start == 100);
+	assert_int_equal(epoch_begin(&l, 2, false, 0, 200, NULL), 0);
+	assert_true(l.n == 2 && l.v[1].start == 200);
 }
 
 static void a_cut_takes_epochs_with_it(void **state)
@@ -188,6 +195,7 @@ int main(void)
 		cmocka_unit_test(an_epoch_without_a_byte_gives_its_place_away),
 		cmocka_unit_test(who_wrote_a_byte),
 		cmocka_unit_test(a_first_epoch_owns_what_was_there_before),
+		cmocka_unit_test(a_known_epoch_goes_on_or_begins_again),
 		cmocka_unit_test(a_cut_takes_epochs_with_it),
 		cmocka_unit_test(old_segments_take_epochs_with_them),
 		cmocka_unit_test(a_full_list_loses_its_oldest),
