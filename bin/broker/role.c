@@ -357,8 +357,8 @@ void role_tick(struct role *r, int64_t now, int64_t wall_ms)
 void role_start(struct role *r, const struct role_conf *conf, const struct role_identity *disk, int32_t log_epoch, bool whole,
                 int64_t now)
 {
-	*r = (struct role){ .conf = *conf, .id = disk->id, .temp_id = disk->temp_id, .log_epoch = log_epoch, .whole = whole, .now = now, .next_ms = now,
-			    .fenced = true, .master = { .id = -1 }, .dice = conf->seed };
+	*r = (struct role){ .conf = *conf, .id = disk->id, .temp_id = disk->temp_id, .log_epoch = log_epoch, .whole = whole, .now = now,
+			    .next_ms = now, .fenced = true, .master = { .id = -1 }, .dice = conf->seed };
 	snprintf(r->temp_check, sizeof(r->temp_check), "%s", disk->temp_check);
 	r->phase = r->id ? ROLE_REGISTERING : r->temp_id ? ROLE_APPLYING : ROLE_NUMBERING;
 	r->level = -1;
