@@ -79,6 +79,7 @@ const struct kind tree[K_COUNT] = {
 	[K_DLQ] = { K_DLQS, NULL, LINK_MODE, 0, group_find_dlq, group_dlqs, group_dlq },
 	[K_DELAYED] = { K_ROOT, "delayed", DIR_MODE, LIVE },
 	[K_DELAYED_MESSAGE] = { K_DELAYED, NULL, LINK_MODE, 0, waiting_find_delayed, waiting_delayed, waiting_delayed_link },
+	[K_TIMER] = { K_DELAYED, NULL, FILE_MODE, TREE_KEPT, waiting_find_timer, waiting_timers, .read = waiting_timer_body },
 	[K_TRANSACTIONS] = { K_ROOT, "transactions", DIR_MODE, LIVE },
 	[K_TRANSACTION] = { K_TRANSACTIONS, NULL, LINK_MODE, 0, waiting_find_transaction, waiting_transactions, waiting_transaction_link },
 

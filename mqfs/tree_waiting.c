@@ -1,7 +1,8 @@
 /* tree_waiting.c: what waits for its time: delayed messages, and halves of transactions.
  *
- * Names are TIME_BROKER:QUEUE:OFFSET: when it is due (of a transaction: when it was begun), and where it waits.  In front of the
- * broker stands timer@ if it waits in the timer's topic rather than in a level's queue. */
+ * Names are TIME_BROKER:QUEUE:OFFSET: when it is due (of a transaction: when it was begun), and where it waits; they are links there.
+ * What waits for a given time lies where no client may look: our brokers tell it (LIST_TIMERS), and it is a file,
+ * TIME_timer@OFFSET-ID. */
 #include "answer.h"
 #include "cluster.h"
 #include "options.h"
@@ -11,39 +12,32 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* Names of the peer: TopicValidator, MixAll. */
 #define LEVELS "SCHEDULE_TOPIC_XXXX"
-#define TIMER "rmq_sys_wheel_timer"
 #define HALF "RMQ_SYS_TRANS_HALF_TOPIC"
 #define DONE "RMQ_SYS_TRANS_OP_HALF_TOPIC"
 #define TRANS_GROUP "CID_RMQ_SYS_TRANS"
 
-enum { LEVELS_MAX = 64, TIME_CHARS = 23 };
+enum { LEVELS_MAX = 64, TIME_CHARS = 23, TIMERS_MAX = 1024 };
 
 /* ---- Names ------------------------------------------------------------------------------------------------------- */
 
-static void add(struct names *out, int64_t due_ms, const char *where, const struct queue_name *q, int64_t off)
+static void add(struct names *out, int64_t due_ms, const struct queue_name *q, int64_t off)
 {
 	char when[40];
 
-	names_printf(out, "%s_%s%s:%d:%lld", when_text(due_ms, when, sizeof(when)), where, q->broker, q->id, (long long)off);
+	names_printf(out, "%s_%s:%d:%lld", when_text(due_ms, when, sizeof(when)), q->broker, q->id, (long long)off);
 }
 
-static bool parse(const char *name, bool *timer, struct queue_name *q, int64_t *off)
+static bool parse(const char *name, struct queue_name *q, int64_t *off)
 {
 	char text[300];
 	char *colon;
 
-	*timer = false;
 	if (strlen(name) < TIME_CHARS + 2 || name[TIME_CHARS] != '_')
 		return false;
 	name += TIME_CHARS + 1;
-	if (strncmp(name, "timer@", 6) == 0) {
-		*timer = true;
-		name += 6;
-	}
 	if (strlen(name) >= sizeof(text))
 		return false;
 	strcpy(text, name);
@@ -114,29 +108,16 @@ static int levels_at(const char *addr, int64_t ms[LEVELS_MAX], int64_t done[LEVE
 	return rc;
 }
 
-static void list_queue(struct names *out, const char *topic, const char *where, const struct queue_name *q, int64_t from, int64_t to,
-                       int64_t level_ms, int64_t now_ms)
+static void list_level(struct names *out, const struct queue_name *q, int64_t from, int64_t to, int64_t level_ms)
 {
 	for (int64_t off = from; off < to && out->n < (size_t)options.list; off++) {
 		struct message *m;
-		struct mq_str at;
-		int64_t due;
-		if (source->message(topic, q, off, &m))
+
+		if (source->message(LEVELS, q, off, &m))
 			continue;
-		at = mq_prop_get(m->m.props, "TIMER_OUT_MS");
-		due = level_ms ? m->m.store_ms + level_ms : at.n ? strtoll(at.p, NULL, 10) : 0;
-		if (level_ms || due > now_ms)
-			add(out, due, where, q, off);
+		add(out, m->m.store_ms + level_ms, q, off);
 		message_unref(m);
 	}
-}
-
-static int64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
 static int list_levels(struct names *out)
@@ -156,7 +137,7 @@ static int list_levels(struct names *out)
 				rc = levels_at(addr, ms, done, &n);
 		}
 		if (rc == 0 && (size_t)q->q.id < n)
-			list_queue(out, LEVELS, "", &q->q, done[q->q.id] > q->min ? done[q->q.id] : q->min, q->max, ms[q->q.id], 0);
+			list_level(out, &q->q, done[q->q.id] > q->min ? done[q->q.id] : q->min, q->max, ms[q->q.id]);
 	}
 	if (rc == 0)
 		queue_states_free(&s);
@@ -165,47 +146,145 @@ static int list_levels(struct names *out)
 
 int waiting_delayed(struct node *dir, struct names *out)
 {
-	struct queue_states s;
 	int rc = list_levels(out);
 
-	if (rc)
-		return rc;
-	rc = source->queues(TIMER, &s);
-	for (size_t i = 0; rc == 0 && i < s.n; i++) {
-		int64_t from = s.v[i].max - options.list;
-		list_queue(out, TIMER, "timer@", &s.v[i].q, from > s.v[i].min ? from : s.v[i].min, s.v[i].max, 0, now_ms());
-	}
-	if (rc == 0)
-		queue_states_free(&s);
 	names_sort(out);
-	return rc == -ENOENT ? 0 : rc;
+	return rc;
 }
 
-static int find(const char *name, const char *topic, const char *timer_topic)
+static int find(const char *name, const char *topic)
 {
 	struct queue_name q;
 	struct message *m;
 	int64_t off;
-	bool timer;
 	int rc;
 
-	if (!parse(name, &timer, &q, &off) || (timer && !timer_topic))
+	if (!parse(name, &q, &off))
 		return -ENOENT;
-	rc = source->message(timer ? timer_topic : topic, &q, off, &m);
+	rc = source->message(topic, &q, off, &m);
 	if (rc == 0)
 		message_unref(m);
 	return rc == -ESTALE ? -ENOENT : rc;
 }
 
-int waiting_find_delayed(struct node *dir, const char *name) { return find(name, LEVELS, TIMER); }
-
-int waiting_delayed_link(struct node *n, struct bytes *out)
+static int link_of(const char *name, const char *topic, struct bytes *out)
 {
 	struct queue_name q;
 	int64_t off;
-	bool timer;
 
-	return parse(n->name, &timer, &q, &off) ? link_to(timer ? TIMER : LEVELS, &q, off, out) : -ENOENT;
+	return parse(name, &q, &off) ? link_to(topic, &q, off, out) : -ENOENT;
+}
+
+int waiting_find_delayed(struct node *dir, const char *name) { return find(name, LEVELS); }
+int waiting_delayed_link(struct node *n, struct bytes *out) { return link_of(n->name, LEVELS, out); }
+
+/* ---- For a given time ------------------------------------------------------------------------------------------------ */
+
+static int64_t due_of(const struct mq_message *m)
+{
+	struct mq_str at = mq_prop_get(m->props, "TIMER_OUT_MS");
+	char text[24];
+
+	snprintf(text, sizeof(text), MQ_STR_FMT, MQ_STR_ARG(at));
+	return atoll(text);
+}
+
+/* By those that take others back, by UNIQ_KEY or, as clients of 5.3 do it, TOPIC+UNIQ_KEY. */
+static bool taken_back(const struct mq_message *m, const struct names *back)
+{
+	struct mq_str key = mq_prop_get(m->props, "UNIQ_KEY"), topic = mq_prop_get(m->props, "REAL_TOPIC");
+	char text[600];
+
+	snprintf(text, sizeof(text), MQ_STR_FMT "+" MQ_STR_FMT, MQ_STR_ARG(topic), MQ_STR_ARG(key));
+	return names_has(back, text) || names_has(back, text + topic.n + 1);
+}
+
+static void list_records(struct mq_str all, struct names *out)
+{
+	struct names back = { 0 };
+
+	for (int pass = 0; pass < 2; pass++) {
+		struct mq_str rest = all;
+		struct mq_message m;
+		int32_t n;
+
+		for (; rest.n && (n = mq_message_decode(rest.p, rest.n, false, &m)) > 0; rest.p += n, rest.n -= (size_t)n) {
+			struct mq_str other = mq_prop_get(m.props, "TIMER_DEL_UNIQKEY");
+			char when[40], id[MQ_ID_TEXT];
+
+			if (pass == 0 && other.n)
+				names_printf(&back, MQ_STR_FMT, MQ_STR_ARG(other));
+			if (pass == 0 || other.n || taken_back(&m, &back))
+				continue;
+			mq_offset_id(&m.store_host, m.log_off, id);
+			names_printf(out, "%s_timer@%s", when_text(due_of(&m), when, sizeof(when)), id);
+		}
+		names_sort(&back);
+	}
+	names_free(&back);
+}
+
+int waiting_timers(struct node *dir, struct names *out)
+{
+	char **addrs;
+	size_t n;
+	int rc = cluster_masters(&addrs, &n);
+
+	if (rc)
+		return rc;
+	for (size_t i = 0; rc == 0 && i < n; i++) {
+		struct question q = { .code = 900370 };
+		struct answer a;
+
+		question_int(&q, "maxMsgNums", options.list < TIMERS_MAX ? options.list : TIMERS_MAX);
+		answer_ask(addrs[i], &q, &a);
+		/* The Java broker has no such request. */
+		rc = answer_rc(&a, "delayed", (const int[]){ 3, 0 });
+		if (rc == 0 && a.code == 0)
+			list_records(a.body, out);
+		answer_free(&a);
+	}
+	cluster_masters_free(addrs, n);
+	names_sort(out);
+	return rc;
+}
+
+static int timer_of(const char *name, struct message **m)
+{
+	char when[40];
+	int rc;
+
+	if (strlen(name) < TIME_CHARS + 8 || strncmp(name + TIME_CHARS, "_timer@", 7) != 0)
+		return -ENOENT;
+	rc = source->by_id(name + TIME_CHARS + 7, m);
+	if (rc)
+		return rc == -ESTALE ? -ENOENT : rc;
+	if (strncmp(when_text(due_of(&(*m)->m), when, sizeof(when)), name, TIME_CHARS) == 0)
+		return 0;
+	message_unref(*m);
+	return -ENOENT;
+}
+
+int waiting_find_timer(struct node *dir, const char *name)
+{
+	struct message *m;
+	int rc = timer_of(name, &m);
+
+	if (rc == 0)
+		message_unref(m);
+	return rc;
+}
+
+int waiting_timer_body(struct node *n, struct bytes *out)
+{
+	struct message *m;
+	int rc = timer_of(n->name, &m);
+
+	if (rc)
+		return rc;
+	bytes_add(out, m->body.p, m->body.n);
+	message_unref(m);
+	return 0;
 }
 
 /* ---- Transactions ------------------------------------------------------------------------------------------------ */
@@ -270,7 +349,7 @@ static int list_halves(const struct queue_state *s, struct names *out)
 		snprintf(text, sizeof(text), "%lld", (long long)off);
 		if (names_has(&done, text) || source->message(HALF, &s->q, off, &m))
 			continue;
-		add(out, m->m.born_ms, "", &s->q, off);
+		add(out, m->m.born_ms, &s->q, off);
 		message_unref(m);
 	}
 	names_free(&done);
@@ -291,13 +370,5 @@ int waiting_transactions(struct node *dir, struct names *out)
 	return rc;
 }
 
-int waiting_find_transaction(struct node *dir, const char *name) { return find(name, HALF, NULL); }
-
-int waiting_transaction_link(struct node *n, struct bytes *out)
-{
-	struct queue_name q;
-	int64_t off;
-	bool timer;
-
-	return parse(n->name, &timer, &q, &off) ? link_to(HALF, &q, off, out) : -ENOENT;
-}
+int waiting_find_transaction(struct node *dir, const char *name) { return find(name, HALF); }
+int waiting_transaction_link(struct node *n, struct bytes *out) { return link_of(n->name, HALF, out); }

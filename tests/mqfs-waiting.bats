@@ -30,6 +30,25 @@ teardown() {
 	until_true shown
 }
 
+@test "messages for a given time are files by the time when they are due, until they are" {
+	echo later | mq-send -d 90s T
+	printf soon | mq-send -d 10s T
+	shown() { [ "$(ls "$M/delayed" | wc -l)" = "$1" ]; }
+	until_true shown 2
+	run -0 cat "$M"/delayed/*
+	assert_output "soonlater"
+	due=$(ls "$M/delayed" | tail -n 1)
+	left=$(($(date -d "${due%%_*}" +%s) - $(date +%s)))
+	[ $left -ge 60 ] && [ $left -le 91 ]
+	[ -f "$M/delayed/$due" ]
+	assert_equal "$(stat -c %s "$M/delayed/$due")" 5
+	run -2 ls "$M/delayed/${due}0"
+	run -2 ls "$M/delayed/2001${due#????}"
+	until_true shown 1
+	mq-admin timers cancel -k "$(mq-admin -o json timers list | jq -r 'if type == "array" then .[0] else . end | .key')"
+	until_true shown 0
+}
+
 @test "halves of transactions are there until they are decided" {
 	echo half | mq-send -g P --transaction 'sleep 3' T 3>&- &
 	pids+=($!)
