@@ -149,7 +149,7 @@ SCENES = [
     Scene("life", life),
     Scene("load", load),
     Scene("sync", sync, conf=["flushDiskType=SYNC_FLUSH"]),
-    Scene("java-producer", java_producer),
+    Scene("java-producer", java_producer, quick=False),
     Scene("ten-million", ten_million, systems=("ours",), quick=False),
     Scene("many-queues", many_queues, systems=("ours",), quick=False),
     Scene("cold-reader", cold_reader, systems=("ours",), quick=False),
