@@ -9,6 +9,7 @@ import time
 from machine import drop_from_memory, memory, note, output
 
 MILLION = 1_000_000
+AT_REST_S = 15      # then what was sent before is on the disk, and the checkpoint says so
 OLD_S = 100 * 3600  # segments that were last written so long ago are past their time (fileReservedTime, 72 hours)
 
 
@@ -36,7 +37,10 @@ def many_messages(system, o, take):
     many = system.load("send", "--in-flight", 256, "--seconds", o.seconds, "--warmup", 1)
     take(f"{what}: CPU of a send / with few", many["cpu_us_per_message"] / few["cpu_us_per_message"])
     take(f"{what}: anonymous, MiB", memory(system.pid())[1])
-    take(f"{what}: start to first answer after kill -9, ms", system.restart(signal.SIGKILL)[1])
+    take(f"{what}: start to first answer after kill -9 under load, ms", system.restart(signal.SIGKILL)[1])
+    time.sleep(AT_REST_S)
+    take(f"{what}: after kill -9 at rest, ms", system.restart(signal.SIGKILL)[1])
+    time.sleep(AT_REST_S)
     drop_from_memory(system.store())
     take(f"{what}: the same, nothing of it in memory, ms", system.restart(signal.SIGKILL)[1])
     system.until_registered()

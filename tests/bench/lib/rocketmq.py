@@ -60,7 +60,7 @@ class System:
         log = open(os.path.join(self.dir, "broker.again"), "wb")
         begun = time.monotonic()
         self.child = subprocess.Popen(argv, env=env, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
-        wait_for(f"start of the {self.name} broker ({self.dir})", lambda: answers(self.port))
+        wait_for(f"start of the {self.name} broker ({self.dir})", lambda: answers(self.port), 300)
         start = (time.monotonic() - begun) * 1e3
         with open(os.path.join(self.dir, "broker.pid"), "w") as f:
             f.write(str(self.child.pid))
