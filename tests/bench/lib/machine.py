@@ -168,6 +168,17 @@ def plain_write(base, mib=512):
     return best
 
 
+def disk_write(base, mib=512):
+    """MB/s when the disk must have it in the end: what can be written for longer than memory holds it back."""
+    part = bytes(1 << 20)
+    with tempfile.TemporaryFile(prefix="write.", dir=base) as f:
+        begun = time.monotonic()
+        for i in range(mib):
+            os.pwrite(f.fileno(), part, i * len(part))
+        os.fdatasync(f.fileno())
+        return (mib << 20) / 1e6 / (time.monotonic() - begun)
+
+
 def syncs(base, seconds=1):
     """Calls of fdatasync() a second, each for 4 KiB that were written behind the last: the limit of one who waits for the disk."""
     part = bytes(4096)
