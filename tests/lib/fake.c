@@ -287,6 +287,62 @@ static void on_pull(struct fake *f, struct conn *c, struct frame *in)
 	answer_pull(f, c, frame_id_of(in), t, queue, off, max);
 }
 
+/* ---- Pops ------------------------------------------------------------------------------------------------------------ */
+
+enum { POP_MS = 1700000 };
+
+static void on_pop(struct fake *f, struct conn *c, struct frame *in)
+{
+	struct fake_topic *t = find_topic(f, frame_get(in, "topic"));
+	struct frame_out o;
+	char starts[64];
+	int32_t max = 0;
+
+	str_i32(frame_get(in, "maxMsgNums"), &max);
+	for (int i = 0; t && i < t->nqueues; i++) {
+		struct fake_queue *q = &t->queue[i];
+
+		if (q->popped >= q->max)
+			continue;
+		snprintf(starts, sizeof starts, "0 %d %lld", i, (long long)q->popped);
+		frame_answer(&o, conn_out(c), frame_id_of(in), RESP_SUCCESS, str_of("FOUND"));
+		frame_i64(&o, "popTime", POP_MS);
+		frame_str(&o, "invisibleTime", frame_get(in, "invisibleTime"));
+		frame_i64(&o, "reviveQid", 3);
+		if (!f->no_handles)
+			frame_cstr(&o, "startOffsetInfo", starts);
+		frame_body(&o);
+		for (; max-- > 0 && q->popped < q->max; q->popped++)
+			buf_str(o.buf, buf_view(&q->record[q->popped - q->first]));
+		frame_end(&o);
+		return;
+	}
+	answer(c, frame_id_of(in), RESP_POLLING_TIMEOUT, "NO_MESSAGE_IN_QUEUE");
+}
+
+static void on_lent(struct fake *f, struct conn *c, struct frame *in)
+{
+	struct fake_lent *l = &f->lent[f->nlent];
+	struct frame_out o;
+
+	assert(f->nlent < FAKE_OFFSETS);
+	f->nlent++;
+	*l = (struct fake_lent){ .code = in->code, .ms = -1 };
+	str_i32(frame_get(in, "queueId"), &l->queue);
+	str_i64(frame_get(in, "offset"), &l->off);
+	str_i64(frame_get(in, "invisibleTime"), &l->ms);
+	snprintf(l->handle, sizeof l->handle, MQ_STR_FMT, MQ_STR_ARG(frame_get(in, "extraInfo")));
+	frame_answer(&o, conn_out(c), frame_id_of(in), RESP_SUCCESS, (struct mq_str){ 0 });
+	if (in->code == REQ_CHANGE_MESSAGE_INVISIBLETIME) {
+		frame_i64(&o, "popTime", POP_MS + f->nlent);
+		frame_str(&o, "invisibleTime", frame_get(in, "invisibleTime"));
+		frame_i64(&o, "reviveQid", 4);
+	}
+	frame_end(&o);
+}
+
+/* ---- Offsets of groups ----------------------------------------------------------------------------------------------- */
+
 static void answer_offset(struct conn *c, struct frame_id id, int64_t off)
 {
 	struct frame_out o;
@@ -474,6 +530,13 @@ static void right_answer(struct fake *f, struct conn *c, struct frame *in)
 	case REQ_PULL_MESSAGE:
 		on_pull(f, c, in);
 		return;
+	case REQ_POP_MESSAGE:
+		on_pop(f, c, in);
+		return;
+	case REQ_ACK_MESSAGE:
+	case REQ_CHANGE_MESSAGE_INVISIBLETIME:
+		on_lent(f, c, in);
+		return;
 	case REQ_HEART_BEAT:
 		on_heartbeat(f, c, in);
 		return;
@@ -548,12 +611,19 @@ static void delay_answer(struct fake *f, struct conn *c, size_t from, int ms)
 	uv_timer_start(&l->timer, on_later, (uint64_t)ms, 0);
 }
 
+int fake_at(int code)
+{
+	if (code >= 200000)
+		return FAKE_CODES - 1 - code % 200000 % 50;
+	return code >= 0 && code < FAKE_CODES ? code : 0;
+}
+
 static int on_request(struct conn *c, struct frame *in)
 {
 	struct fake *f = conn_public(c)->owner;
 	struct buf *last;
 	size_t from;
-	int at = in->code >= 0 && in->code < FAKE_CODES ? in->code : 0;
+	int at = fake_at(in->code);
 
 	f->count[at]++;
 	last = &f->last[at];
@@ -628,7 +698,7 @@ void fake_script(struct fake *f, int code, int times, enum fake_act act, int ans
 
 const char *fake_field(struct fake *f, int code, const char *name)
 {
-	const struct buf *b = &f->last[code];
+	const struct buf *b = &f->last[fake_at(code)];
 	const char *p = b->p, *end = b->p + b->n;
 
 	while (p < end) {
@@ -642,7 +712,7 @@ const char *fake_field(struct fake *f, int code, const char *name)
 
 struct mq_str fake_body(struct fake *f, int code)
 {
-	return buf_view(&f->last_body[code]);
+	return buf_view(&f->last_body[fake_at(code)]);
 }
 
 struct request_all {

@@ -1,6 +1,6 @@
 /* fake.h: a scripted name server and broker in one, on the loop of the test.
  *
- * By itself it does what a small right broker would do: routes, heartbeats, members, sends, pulls that wait, offsets.
+ * By itself it does what a small right broker would do: routes, heartbeats, members, sends, pulls that wait, offsets, pops.
  * A test says what goes wrong: answer the next requests of a code with something else, not at all, twice, or by hanging
  * up.  Everything that came is counted and the last fields of each request code are kept. */
 #ifndef TESTS_FAKE_H
@@ -24,6 +24,7 @@ struct fake_queue {
 	int64_t first;              /* offset of record[0] */
 	size_t nrecords;
 	int64_t reset_to;           /* >= 0: the next pull is told code 21 and this */
+	int64_t popped;             /* the next message that a pop gets */
 };
 
 struct fake_topic {
@@ -43,6 +44,13 @@ struct fake_offset {
 	char key[600];              /* group@topic@queue */
 	int64_t off;
 	int commits;
+};
+
+/* An ack, or another time for a popped message. */
+struct fake_lent {
+	int code, queue;
+	int64_t off, ms;
+	char handle[128];
 };
 
 struct fake_parked;
@@ -80,6 +88,9 @@ struct fake {
 	struct buf answer_body;
 	char lock_of[FAKE_OFFSETS][400]; /* client@topic@queue of each lock */
 	int nlocks;
+	struct fake_lent lent[FAKE_OFFSETS]; /* what was said of popped messages, in order */
+	int nlent;
+	bool no_handles;            /* answers to pops lack what a handle is made of */
 	int unknown_pulls;          /* pulls of members that sent no heartbeat on their connection */
 };
 
@@ -99,6 +110,8 @@ void fake_put_record(struct fake *f, const char *topic, int queue, const void *p
 void fake_record(struct fake *f, struct buf *b, const char *topic, int queue, int64_t off, const char *body,
                  const char *tag, int sys_flag);
 
+/* Where count, last and delay_ms have a code. */
+int fake_at(int code);
 /* The next `times` requests of this code are treated so. */
 void fake_script(struct fake *f, int code, int times, enum fake_act act, int answer, const char *remark);
 /* A field of the last request of this code; "" if it had none. */
