@@ -1,5 +1,5 @@
 /* mq-broker.c: options, configuration, open, run, close. */
-#include "broker/broker.h"
+#include "broker/member.h"
 #include "cli.h"
 #include "embedded.h"
 #include "serve.h"
@@ -57,26 +57,45 @@ static struct conf *load(void *arg, struct broker_conf *c, struct mq_error *e)
 	return NULL;
 }
 
+/* What is served: a broker, or under a controller one after the other. */
+struct served {
+	struct broker *b;
+	struct member *m;
+	int rc;
+};
+
+static struct broker *now(const struct served *s)
+{
+	return s->m ? member_broker(s->m) : s->b;
+}
+
 static void on_stop(void *arg)
 {
+	struct served *s = arg;
+
 	serve_stopping();
-	broker_stop(arg);
+	if (s->m)
+		member_stop(s->m);
+	else
+		broker_stop(s->b);
 }
 
 static void on_reload(void *arg)
 {
-	broker_reload(arg);
+	if (now(arg))
+		broker_reload(now(arg));
 }
 
 static void on_dump(void *arg)
 {
-	metrics_log(&((struct broker *)arg)->metrics);
+	if (now(arg))
+		metrics_log(&now(arg)->metrics);
 }
 
 static void on_stopped(void *arg, int rc)
 {
 	serve_signals_close();
-	*(int *)arg = rc;
+	((struct served *)arg)->rc = rc;
 }
 
 static int serve(struct source *s, struct conf *rows, struct broker_conf *c, int64_t idle_ms)
@@ -86,24 +105,24 @@ static int serve(struct source *s, struct conf *rows, struct broker_conf *c, int
 				  .embedded_dir = s->embedded, .names = &embedded_names,
 			          .idle_exit_ms = s->embedded ? idle_ms : 0, .stopped = on_stopped };
 	struct mq_error e = { 0 };
-	struct broker *b;
+	struct served served = { 0 };
 	uv_loop_t loop;
-	int rc, stop_rc = 0;
+	int rc;
 
-	opt.stopped_arg = &stop_rc;
+	opt.stopped_arg = &served;
 	rc = uv_loop_init(&loop);
 	if (rc < 0)
 		cli_die(CLI_SYSTEM, "event loop: %s", mq_strerror(rc));
-	rc = broker_start(&b, &loop, &opt, &e);
+	rc = c->enableControllerMode ? member_start(&served.m, &loop, &opt, &e) : broker_start(&served.b, &loop, &opt, &e);
 	if (rc == 0) {
-		serve_signals(&loop, &ops, b);
-		serve_ready(s->common.ready_fd, broker_port(b));
+		serve_signals(&loop, &ops, &served);
+		serve_ready(s->common.ready_fd, broker_port(now(&served)));
 	}
 	uv_run(&loop, UV_RUN_DEFAULT);
 	uv_loop_close(&loop);
 	if (rc < 0)
 		return cli_status(&e);
-	return stop_rc < 0 ? CLI_SYSTEM : CLI_OK;
+	return served.rc < 0 ? CLI_SYSTEM : CLI_OK;
 }
 
 int main(int argc, char **argv)

@@ -10,6 +10,7 @@
 #include "ha_replica.h"
 #include "hold.h"
 #include "lock_table.h"
+#include "member.h"
 #include "mode_table.h"
 #include "offset_table.h"
 #include "order_table.h"
@@ -41,6 +42,7 @@
 enum {
 	UNREGISTER_MS = 300,    /* that name servers get to answer at the stop */
 	CLOSE_MS = 200,         /* that clients get to read their last answers */
+	HANDLES = 3,            /* of the broker itself */
 	PORT_TRIES = 20,        /* listenPort=0: until the port two below is free too */
 	LEAVING_MS = 2000,      /* embedded: that another one gets to end */
 };
@@ -376,6 +378,14 @@ static int listen_tcp(struct broker *b, struct mq_error *e)
 /* What a success means, where somebody may think that it means more. */
 static void say_what_is_promised(const struct broker_conf *c)
 {
+	if (c->enableControllerMode) {
+		if (c->brokerRole == ROLE_SLAVE)
+			return;
+		if (!c->allAckInSyncStateSet && !c->ackOnTwoMachines)
+			log_warn("a success says that the message is on %d machines of the group: an election can lose it; set "
+				 "allAckInSyncStateSet=true for none lost, ackOnTwoMachines=true for two machines as well", c->inSyncReplicas);
+		return;
+	}
 	if (c->ackOnTwoMachines)
 		log_info("a send is answered with success when the message is on two machines (ackOnTwoMachines)");
 	else if (c->brokerRole == ROLE_SYNC_MASTER && c->inSyncReplicas < 2 && !c->allAckInSyncStateSet)
@@ -404,14 +414,16 @@ static int listen_unix(struct broker *b, struct mq_error *e)
 	return 0;
 }
 
-/* What has been made so far, in reverse.  Handles end with the next turns of the loop, and b with them. */
-static void on_last_closed(uv_handle_t *handle)
+/* What has been made so far, in reverse.  Handles end with the next turns of the loop, the last of them takes b with it. */
+static void on_closed_handle(uv_handle_t *handle)
 {
 	struct broker *b = handle->data;
 	void (*stopped)(void *, int) = b->leaving ? b->opt.stopped : NULL;
 	void *arg = b->opt.stopped_arg;
 	int rc = b->rc;
 
+	if (++b->closed < HANDLES)
+		return;
 	buf_free(&b->void_out);
 	buf_free(&b->send_props);
 	buf_free(&b->scratch);
@@ -458,9 +470,9 @@ static void tear_down(struct broker *b)
 		log_error("close the store: %s", why.text);
 		b->rc = b->rc ? b->rc : rc;
 	}
-	uv_close((uv_handle_t *)&b->turn, NULL);
-	uv_close((uv_handle_t *)&b->turn_now, NULL);
-	uv_close((uv_handle_t *)&b->idle_timer, on_last_closed);
+	uv_close((uv_handle_t *)&b->turn, on_closed_handle);
+	uv_close((uv_handle_t *)&b->turn_now, on_closed_handle);
+	uv_close((uv_handle_t *)&b->idle_timer, on_closed_handle);
 }
 
 static void topics_saved(struct broker *b)
@@ -490,6 +502,7 @@ int broker_start(struct broker **out, uv_loop_t *loop, const struct broker_opt *
 	log_max = b->conf->logLevel;
 	make_send_props(b);
 	if ((rc = make_home(b, e)) < 0 || (rc = find_host(b, e)) < 0 || (rc = open_store(b, e)) < 0 ||
+	    (opt->member && (rc = member_opened(opt->member, b->store, e)) < 0) ||
 	    (rc = topic_table_open(&b->topics, b, e)) < 0 || (rc = group_table_open(&b->groups, b, e)) < 0 ||
 	    (rc = offset_table_open(&b->offsets, b, e)) < 0 || (rc = filter_table_open(&b->filters, b, e)) < 0 ||
 	    (rc = order_table_open(&b->orders, b, e)) < 0 || (rc = mode_table_open(&b->modes, b, e)) < 0)

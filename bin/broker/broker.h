@@ -45,6 +45,7 @@ struct ha_master;
 struct ha_replica;
 struct upkeep;
 struct rates;
+struct member;
 
 /* A name server in the same process, which knows this broker alone. */
 struct broker_names {
@@ -64,6 +65,7 @@ struct broker_opt {
 	void *load_arg;
 	const char *embedded_dir;   /* serve name server and broker on DIR/mq.sock and nothing else; NULL = TCP; borrowed */
 	const struct broker_names *names; /* embedded: the name server */
+	struct member *member;      /* under a controller: whose life this is (member.h); else NULL */
 	int64_t idle_exit_ms;       /* embedded: stop after so long without a client; 0 = never */
 	/* It stopped by itself (idle) or by broker_stop(); it is gone.  rc: first failure of a flush or save. */
 	void (*stopped)(void *arg, int rc);
@@ -128,6 +130,7 @@ struct broker {
 	bool stopping;              /* requests are turned away */
 	bool leaving;               /* broker_stop() was called */
 	int waits;                  /* parts of the current step of the stop that are not done yet */
+	int closed;                 /* handles that have ended */
 	int rc;                     /* first failure while stopping */
 };
 

@@ -105,6 +105,14 @@ static int fill_in(struct conf *rows, struct broker_conf *c, struct mq_error *e)
 		snprintf(text, sizeof text, "%s/commitlog", c->storePathRootDir);
 		rc = set(rows, "storePathCommitLog", text, e);
 	}
+	if (rc == 0 && !*c->storePathEpochFile) {
+		snprintf(text, sizeof text, "%s/epochFileCheckpoint", c->storePathRootDir);
+		rc = set(rows, "storePathEpochFile", text, e);
+	}
+	if (rc == 0 && !*c->storePathBrokerIdentity) {
+		snprintf(text, sizeof text, "%s/brokerIdentity", c->storePathRootDir);
+		rc = set(rows, "storePathBrokerIdentity", text, e);
+	}
 	if (rc == 0 && c->haListenPort == 0 && c->listenPort != 0) {
 		snprintf(text, sizeof text, "%d", c->listenPort + 1);
 		rc = set(rows, "haListenPort", text, e);
@@ -121,14 +129,36 @@ static int check_name(const char *key, const char *name, struct mq_error *e)
 	return 0;
 }
 
+static int check_controllers(const struct broker_conf *c, struct mq_error *e)
+{
+	struct mq_str rest = str_of(c->controllerAddr), piece;
+	char host[ADDR_HOST_MAX], addr[ADDR_HOST_MAX + 16];
+	int port, n = 0, rc;
+
+	if (strchr(c->brokerName, '#') || strchr(c->brokerClusterName, '#'))
+		return err_set(e, MQ_EINVAL, "brokerName and brokerClusterName: with enableControllerMode=true they may not have a '#'");
+	while (str_split(&rest, ';', &piece)) {
+		piece = str_trim(piece);
+		if (!piece.n)
+			continue;
+		snprintf(addr, sizeof addr, MQ_STR_FMT, MQ_STR_ARG(piece));
+		if ((rc = addr_split(addr, host, &port, e)) < 0)
+			return err_wrap(e, "controllerAddr '%s'", c->controllerAddr);
+		n++;
+	}
+	return n ? 0 : err_set(e, MQ_EINVAL, "controllerAddr is empty: with enableControllerMode=true it says where controllers are");
+}
+
 static int check_role(const struct broker_conf *c, struct mq_error *e)
 {
 	char host[ADDR_HOST_MAX];
 	int port, rc;
 
-	if (c->brokerRole == ROLE_SLAVE && c->brokerId <= 0)
+	if (c->enableControllerMode && (rc = check_controllers(c, e)) < 0)
+		return rc;
+	if (!c->enableControllerMode && c->brokerRole == ROLE_SLAVE && c->brokerId <= 0)
 		return err_set(e, MQ_EINVAL, "brokerId %lld: a slave's is above 0, and its own", (long long)c->brokerId);
-	if (c->brokerRole != ROLE_SLAVE && c->brokerId != 0)
+	if (!c->enableControllerMode && c->brokerRole != ROLE_SLAVE && c->brokerId != 0)
 		return err_set(e, MQ_EINVAL, "brokerId %lld: a master's is 0; of a slave, brokerRole is SLAVE", (long long)c->brokerId);
 	if (*c->haMasterAddress && (rc = addr_split(c->haMasterAddress, host, &port, e)) < 0)
 		return err_wrap(e, "haMasterAddress");

@@ -127,6 +127,18 @@ enum { ROLE_ASYNC_MASTER, ROLE_SYNC_MASTER, ROLE_SLAVE };
 	K(boolean, allAckInSyncStateSet, "false", 0, 0, CONF_RUNTIME, "SYNC_MASTER: wait for every slave that is in sync") \
 	K(boolean, ackOnTwoMachines, "false", 0, 0, CONF_RUNTIME, \
 	  "a message is on two machines at least, or its send is not answered with success (our own key)") \
+	K(boolean, enableControllerMode, "false", 0, 0, 0, "role and id come from a controller; brokerRole and brokerId do not count") \
+	K(str, controllerAddr, "", 0, 0, 0, "controllers: host:port[;host:port...]") \
+	K(str, storePathEpochFile, "", 0, 0, 0, "which master wrote what; empty: storePathRootDir/epochFileCheckpoint") \
+	K(str, storePathBrokerIdentity, "", 0, 0, 0, "the id that a controller gave; empty: storePathRootDir/brokerIdentity") \
+	K(i32, syncBrokerMetadataPeriod, "5000", 10, INT32_MAX, CONF_RUNTIME, "ms between questions to the controller for the master") \
+	K(i32, syncControllerMetadataPeriod, "10000", 10, INT32_MAX, CONF_RUNTIME, "ms between questions which controller leads") \
+	K(i32, checkSyncStateSetPeriod, "5000", 10, INT32_MAX, CONF_RUNTIME, "ms between looks for replicas that are no longer in sync") \
+	K(i32, haMaxTimeSlaveNotCatchup, "15000", 10, INT32_MAX, CONF_RUNTIME, "ms behind after which a replica is not in sync") \
+	K(i32, brokerHeartbeatInterval, "1000", 10, INT32_MAX, CONF_RUNTIME, "ms between heartbeats to controllers") \
+	K(i32, controllerHeartBeatTimeoutMills, "10000", 10, INT32_MAX, CONF_RUNTIME, "ms without one after which the broker is dead") \
+	K(i32, brokerElectionPriority, "2147483647", 0, INT32_MAX, CONF_RUNTIME, "among equals the lowest is elected") \
+	K(boolean, asyncLearner, "false", 0, 0, 0, "slave of a controller's group that never is in sync, nor master") \
 	K(boolean, syncFromLastFile, "false", 0, 0, 0, "slave without a log: take the master's last segment only") \
 	K(boolean, offsetCheckInSlave, "false", 0, 0, CONF_RUNTIME, "slave: tell consumers that their offset has moved, as a master does")
 
@@ -184,17 +196,16 @@ enum { ROLE_ASYNC_MASTER, ROLE_SYNC_MASTER, ROLE_SLAVE };
 	X(waitTimeMillsInPullQueue, "5000") X(waitTimeMillsInLitePullQueue, "5000") X(waitTimeMillsInHeartbeatQueue, "31000") \
 	X(waitTimeMillsInTransactionQueue, "3000") X(waitTimeMillsInAckQueue, "3000") X(asyncSendEnable, "true") \
 	X(realTimeNotifyConsumerChange, "true") X(useStaticSubscription, "false") X(enableSingleTopicRegister, "false") \
-	X(enableSplitRegistration, "false") X(splitRegistrationSize, "800") X(brokerHeartbeatInterval, "1000") \
+	X(enableSplitRegistration, "false") X(splitRegistrationSize, "800") \
 	X(brokerNotActiveTimeoutMillis, "10000") X(transferMsgByHeap, "true") X(maxTransferBytesOnMessageInDisk, "65536") \
 	X(maxTransferCountOnMessageInDisk, "8") X(maxFilterMessageSize, "16000") X(travelCqFileNumWhenGetMessage, "1") \
 	X(diskFallRecorded, "true") X(disableConsumeIfConsumerReadSlowly, "false") \
 	X(consumerFallbehindThreshold, "17179869184") X(enableBroadcastOffsetStore, "true") \
 	X(broadcastOffsetExpireSecond, "120") X(broadcastOffsetExpireMaxSecond, "300") \
-	\
 	X(lockInStrictMode, "false") X(popPollingMapSize, "100000") \
 	X(bitMapLengthConsumeQueueExt, "64") \
 	X(filterSupportRetry, "false") X(readOnlyCommitLogStorePaths, "") \
-	X(storePathEpochFile, "") X(storePathBrokerIdentity, "") X(storePathDLedgerCommitLog, "") \
+	 X(storePathDLedgerCommitLog, "") \
 	X(mapperFileSizeBatchConsumeQueue, "13800000") \
 	X(compactionMappedFileSize, "104857600") X(compactionCqMappedFileSize, "10485760") \
 	X(maxMsgsNumBatch, "64") X(autoMessageVersionOnTopicLen, "true") X(enabledAppendPropCRC, "false") \
@@ -216,22 +227,18 @@ enum { ROLE_ASYNC_MASTER, ROLE_SYNC_MASTER, ROLE_SLAVE };
 	X(timerGetMessageThreadNum, "3") X(timerPutMessageThreadNum, "3") \
 	X(timerSkipUnknownError, "false") X(timerEnableCheckMetrics, "true") \
 	X(timerCheckMetricsWhen, "05") X(timerInterceptDelayLevel, "false") X(disappearTimeAfterStart, "-1") \
-	\
 	X(transactionOpMsgMaxSize, "4096") X(transactionOpBatchInterval, "3000") \
 	X(reviveInterval, "1000") X(reviveMaxSlow, "3") X(reviveScanTime, "10000") X(enableSkipLongAwaitingAck, "false") \
 	X(reviveAckWaitMs, "180000") X(enablePopBufferMerge, "false") X(popCkStayBufferTime, "10000") \
 	X(popCkStayBufferTimeOut, "3000") X(popCkMaxBufferSize, "200000") X(popCkOffsetMaxQueueSize, "20000") \
 	X(enablePopBatchAck, "false") X(enableNotifyAfterPopOrderLockRelease, "true") \
-	\
-	X(haMaxTimeSlaveNotCatchup, "15000") X(haFlowControlEnable, "false") \
+	 X(haFlowControlEnable, "false") \
 	X(maxHaTransferByteInSecond, "104857600") X(totalReplicas, "1") \
-	\
-	X(syncMasterFlushOffsetWhenStartup, "false") X(asyncLearner, "false") \
+	X(syncMasterFlushOffsetWhenStartup, "false") \
 	X(maxChecksumRange, "1073741824") X(enableSlaveActingMaster, "false") X(enableRemoteEscape, "false") \
 	X(skipPreOnline, "false") X(syncBrokerMemberGroupPeriod, "1000") X(compatibleWithOldNameSrv, "true") \
-	X(forwardTimeout, "3000") X(enableControllerMode, "false") X(controllerAddr, "") X(fetchControllerAddrByDnsLookup, "false") \
-	X(syncBrokerMetadataPeriod, "5000") X(checkSyncStateSetPeriod, "5000") X(syncControllerMetadataPeriod, "10000") \
-	X(controllerHeartBeatTimeoutMills, "10000") X(brokerElectionPriority, "2147483647") X(enableDLegerCommitLog, "false") \
+	X(forwardTimeout, "3000") X(fetchControllerAddrByDnsLookup, "false") \
+	 X(enableDLegerCommitLog, "false") \
 	X(dLegerGroup, "") X(dLegerPeers, "") X(dLegerSelfId, "") X(preferredLeaderId, "") X(coldDataFlowControlEnable, "false") \
 	X(coldDataScanEnable, "false") X(coldCtrStrategyEnable, "false") X(usePIDColdCtrStrategy, "true") \
 	X(cgColdReadThreshold, "3145728") X(globalColdReadThreshold, "104857600") X(dataReadAheadEnable, "true") \

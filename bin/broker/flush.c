@@ -3,6 +3,7 @@
 #include "broker.h"
 #include "ha_replica.h"
 #include "hold.h"
+#include "member.h"
 #include "pop_hold.h"
 #include "settle.h"
 #include <base/clock.h>
@@ -26,18 +27,25 @@ struct flush {
 
 int64_t flush_visible_max(struct broker *b, const struct mqstore_queue *q)
 {
-	int64_t lo = mqstore_queue_min(q), hi = mqstore_queue_max(q), flushed;
+	int64_t lo = mqstore_queue_min(q), hi = mqstore_queue_max(q), end, good = INT64_MAX;
 
-	if (b->conf->flushDiskType != FLUSH_SYNC)
+	if (b->conf->flushDiskType != FLUSH_SYNC && !b->opt.member)
 		return hi;
-	flushed = mqstore_flushed(b->store);
-	if (flushed >= mqstore_log_max(b->store))
+	end = mqstore_log_max(b->store);
+	if (b->conf->flushDiskType == FLUSH_SYNC)
+		good = mqstore_flushed(b->store);
+	if (b->opt.member) {
+		int64_t confirmed = member_visible(b->opt.member, end);
+
+		good = confirmed < good ? confirmed : good;
+	}
+	if (good >= end)
 		return hi;
-	while (lo < hi) { /* first entry whose record is not whole on the disk */
+	while (lo < hi) { /* first entry whose record is not whole on the disk, or not on all machines that have to have it */
 		int64_t mid = lo + (hi - lo) / 2;
 		struct mqstore_entry e;
 
-		if (mqstore_entry((struct mqstore_queue *)q, mid, &e) == 0 && e.log_off > flushed - e.size)
+		if (mqstore_entry((struct mqstore_queue *)q, mid, &e) == 0 && e.log_off > good - e.size)
 			hi = mid;
 		else
 			lo = mid + 1;

@@ -1,6 +1,7 @@
 /* ha_feed.c: blocks out, reports in, for one slave. */
 #include "ha_feed.h"
 #include "broker.h"
+#include "member.h"
 #include <base/byte.h>
 #include <base/clock.h>
 #include <base/err.h>
@@ -26,25 +27,38 @@ void (*ha_feed_go_on)(struct ha_feed *f);
 
 struct ha_log ha_log_now(struct broker *b)
 {
-	return (struct ha_log){ mqstore_log_min(b->store), mqstore_log_max(b->store), replica_segment_bytes(b->store) };
+	int64_t end = mqstore_log_max(b->store);
+
+	/* Under a controller and SYNC_FLUSH nothing leaves that is not on this disk: so no other log has what this one can lose. */
+	if (b->opt.member && b->conf->flushDiskType == FLUSH_SYNC && mqstore_flushed(b->store) < end)
+		end = mqstore_flushed(b->store);
+	return (struct ha_log){ mqstore_log_min(b->store), end, replica_segment_bytes(b->store) };
+}
+
+static int head_bytes(const struct ha_feed *f)
+{
+	return f->switched ? HA_SWITCH_HEAD : HA_HEAD;
 }
 
 struct ha_feed *ha_feed_new(struct broker *b, struct stream *s)
 {
+	static uint64_t number;
 	struct ha_feed *f = mem_alloc(sizeof *f);
 
 	f->b = b;
 	f->s = s;
 	f->fd = -1;
+	f->switched = b->opt.member != NULL;
+	f->number = ++number;
 	f->began_ms = clock_now_ms();
-	ha_slave_begin(&f->slave, clock_mono_ms());
+	ha_switch_begin(&f->sw, clock_mono_ms());
 	stream_set_owner(s, f);
 	return f;
 }
 
 int64_t ha_feed_behind(const struct ha_feed *f)
 {
-	return f->slave.known ? mqstore_log_max(f->b->store) - f->slave.next : 0;
+	return f->sw.base.known ? ha_log_now(f->b).end - f->sw.base.next : 0;
 }
 
 static void drop_file(struct ha_feed *f)
@@ -75,7 +89,7 @@ static void warm_done(uv_work_t *work, int status)
 	clock_refresh();
 	if (f) {
 		f->warm = NULL;
-		f->warm_to = f->slave.next + w->range.n;
+		f->warm_to = f->sw.base.next + w->range.n;
 		ha_feed_go_on(f);
 	}
 	free(w);
@@ -84,7 +98,7 @@ static void warm_done(uv_work_t *work, int status)
 /* True: what comes next is in memory, or will be soon enough. */
 static bool is_warm(struct ha_feed *f)
 {
-	int64_t off = f->slave.next, segment = replica_segment_bytes(f->b->store), left = segment - off % segment, start;
+	int64_t off = f->sw.base.next, segment = replica_segment_bytes(f->b->store), left = segment - off % segment, start;
 	struct ha_warm *w;
 
 	if (f->warm)
@@ -111,6 +125,72 @@ static bool is_warm(struct ha_feed *f)
 
 /* ---- Out ---------------------------------------------------------------------------------------------------------------- */
 
+/* What comes next, and its head. */
+static struct ha_send next_plain(struct ha_feed *f, const struct ha_log *log, const struct ha_limits *l, int64_t now, uint8_t *head)
+{
+	struct ha_send a = ha_slave_next(&f->sw.base, log, l, now);
+
+	put_be64(head, (uint64_t)a.off);
+	put_be32(head + 8, (uint32_t)a.n);
+	if (a.what != HA_SEND_NOTHING)
+		ha_slave_sent(&f->sw.base, &a, now);
+	return a;
+}
+
+static struct ha_send next_switched(struct ha_feed *f, const struct ha_log *log, const struct ha_limits *l, int64_t now, uint8_t *head)
+{
+	struct ha_switch_send a = ha_switch_next(&f->sw, log, member_epochs(f->b->opt.member), l, now);
+
+	if (a.what != HA_SWITCH_HEARTBEAT && a.what != HA_SWITCH_BLOCK)
+		return (struct ha_send){ .what = HA_SEND_NOTHING };
+	put_be32(head, HA_SWITCH_TRANSFER);
+	put_be32(head + 4, (uint32_t)a.n);
+	put_be64(head + 8, (uint64_t)a.off);
+	put_be32(head + 16, (uint32_t)a.epoch.number);
+	put_be64(head + 20, (uint64_t)a.epoch.start);
+	put_be64(head + 28, (uint64_t)member_confirm(f->b->opt.member));
+	ha_switch_sent(&f->sw, log, &a, now);
+	return (struct ha_send){ a.what == HA_SWITCH_BLOCK ? HA_SEND_BLOCK : HA_SEND_HEARTBEAT, a.off, a.n };
+}
+
+/* The answer to a handshake: our epochs, and where our log ends. */
+static void gather_hello(struct ha_feed *f, const struct ha_limits *l)
+{
+	const struct epoch_list *epochs = member_epochs(f->b->opt.member);
+	struct ha_log log = ha_log_now(f->b);
+	struct ha_switch_send a = ha_switch_next(&f->sw, &log, epochs, l, clock_mono_ms());
+	uint8_t *to;
+
+	if (a.what != HA_SWITCH_ANSWER)
+		return;
+	f->hello.n = f->hello_done = 0;
+	to = (uint8_t *)buf_room(&f->hello, HA_SWITCH_HELLO + HA_SWITCH_ENTRY * epochs->n);
+	put_be32(to, HA_SWITCH_HANDSHAKE);
+	put_be32(to + 4, (uint32_t)(HA_SWITCH_ENTRY * epochs->n));
+	put_be64(to + 8, (uint64_t)a.off);
+	put_be32(to + 16, (uint32_t)a.epoch.number);
+	for (size_t i = 0; i < epochs->n; i++) {
+		put_be32(to + HA_SWITCH_HELLO + HA_SWITCH_ENTRY * i, (uint32_t)epochs->v[i].number);
+		put_be64(to + HA_SWITCH_HELLO + HA_SWITCH_ENTRY * i + 4, (uint64_t)epochs->v[i].start);
+	}
+	f->hello.n = HA_SWITCH_HELLO + HA_SWITCH_ENTRY * epochs->n;
+	ha_switch_sent(&f->sw, &log, &a, clock_mono_ms());
+}
+
+static int send_hello(struct ha_feed *f, struct mq_error *why)
+{
+	while (f->hello_done < f->hello.n) {
+		struct iovec v = { f->hello.p + f->hello_done, f->hello.n - f->hello_done };
+		ssize_t n = stream_send(f->s, &v, 1, false);
+
+		if (n <= 0)
+			return n < 0 ? err_set(why, (int)n, "%s", mq_strerror((int)n)) : 0;
+		f->hello_done += (size_t)n;
+		f->bytes += n;
+	}
+	return 1;
+}
+
 /* Fill f->out with what comes next.  False: nothing. */
 static bool gather(struct ha_feed *f, const struct ha_limits *l)
 {
@@ -120,19 +200,16 @@ static bool gather(struct ha_feed *f, const struct ha_limits *l)
 	mqstore_write_out(f->b->store); /* what is sent is read from the files */
 	f->out.n = 0;
 	f->out.done = 0;
-	f->out.by_file = log.end - f->slave.next > FAR;
+	f->out.by_file = log.end - f->sw.base.next > FAR;
 	if (!is_warm(f))
 		return false;
 	while (f->out.n < (f->out.by_file ? 1 : HA_FEED_BLOCKS)) {
-		struct ha_send a = ha_slave_next(&f->slave, &log, l, now);
 		uint8_t *head = f->out.head[f->out.n];
+		struct ha_send a = f->switched ? next_switched(f, &log, l, now, head) : next_plain(f, &log, l, now, head);
 
 		if (a.what == HA_SEND_NOTHING)
 			break;
-		put_be64(head, (uint64_t)a.off);
-		put_be32(head + 8, (uint32_t)a.n);
 		f->out.block[f->out.n++] = a;
-		ha_slave_sent(&f->slave, &a, now);
 	}
 	return f->out.n > 0;
 }
@@ -156,7 +233,7 @@ static ssize_t send_mapped(struct ha_feed *f, struct mq_error *why)
 
 		if (a->n && (!body || n < a->n))
 			return gone(f, a->off, why);
-		v[at++] = (struct iovec){ f->out.head[i], HA_HEAD };
+		v[at++] = (struct iovec){ f->out.head[i], (size_t)head_bytes(f) };
 		if (a->n)
 			v[at++] = (struct iovec){ (void *)(uintptr_t)body, (size_t)a->n };
 	}
@@ -186,7 +263,7 @@ static int open_file(struct ha_feed *f, int64_t off, struct mq_error *why)
 static ssize_t send_by_file(struct ha_feed *f, struct mq_error *why)
 {
 	const struct ha_send *a = &f->out.block[0];
-	int64_t done = f->out.done - HA_HEAD;
+	int64_t done = f->out.done - head_bytes(f);
 	int rc;
 
 	if (done < 0) {
@@ -204,7 +281,7 @@ static int send_out(struct ha_feed *f, struct mq_error *why)
 	int64_t all = 0;
 
 	for (int i = 0; i < f->out.n; i++)
-		all += HA_HEAD + f->out.block[i].n;
+		all += head_bytes(f) + f->out.block[i].n;
 	while (f->out.done < all) {
 		ssize_t n = f->out.by_file ? send_by_file(f, why) : send_mapped(f, why);
 
@@ -225,21 +302,52 @@ int ha_feed_push(struct ha_feed *f, const struct ha_limits *l, struct mq_error *
 	int rc = 1;
 
 	why->text[0] = 0;
+	if (f->switched && !f->out.n)
+		gather_hello(f, l);
+	rc = send_hello(f, why);
 	while (rc > 0 && f->bytes - before < PUSH_MAX && (f->out.n || gather(f, l)))
 		rc = send_out(f, why);
-	stream_want_write(f->s, f->out.n > 0 || (rc > 0 && f->bytes - before >= PUSH_MAX));
+	stream_want_write(f->s, f->out.n > 0 || f->hello_done < f->hello.n || (rc > 0 && f->bytes - before >= PUSH_MAX));
 	return rc < 0 ? rc : 0;
 }
 
 /* ---- In ----------------------------------------------------------------------------------------------------------------- */
 
+/* One handshake or report of n bytes under a controller.  Bytes that it takes, 0: it is not whole, or a negative code. */
+static int take_switched(struct ha_feed *f, const struct ha_log *log, const uint8_t *p, size_t n, struct mq_error *why)
+{
+	int32_t state = n >= 4 ? (int32_t)be32(p) : HA_SWITCH_TRANSFER;
+	struct ha_switch_hello hello;
+	int rc;
+
+	if (state == HA_SWITCH_HANDSHAKE && n >= 16) {
+		hello = (struct ha_switch_hello){ (int64_t)be64(p + 8), be16(p + 4) == 1, be16(p + 6) == 1 };
+		rc = ha_switch_greet(&f->sw, &hello, clock_mono_ms(), why);
+		return rc < 0 ? rc : 16;
+	}
+	if (state == HA_SWITCH_TRANSFER && n >= 12) {
+		rc = ha_switch_report(&f->sw, log, (int64_t)be64(p + 4), clock_mono_ms(), why);
+		return rc < 0 ? rc : 12;
+	}
+	if (state != HA_SWITCH_HANDSHAKE && state != HA_SWITCH_TRANSFER)
+		return err_set(why, MQ_EPROTO, "it sends a message of state %d: that is none under a controller", state);
+	return 0;
+}
+
+static int take_plain(struct ha_feed *f, const struct ha_log *log, const uint8_t *p, size_t n, struct mq_error *why)
+{
+	int rc = n < 8 ? 0 : ha_slave_report(&f->sw.base, log, (int64_t)be64(p), clock_mono_ms(), why);
+
+	return rc < 0 ? rc : n < 8 ? 0 : 8;
+}
+
 int ha_feed_read(struct ha_feed *f, struct mq_error *why)
 {
 	uint8_t buf[REPORTS * 8];
 	struct ha_log log = ha_log_now(f->b);
+	size_t n, at = 0;
 	ssize_t got;
-	size_t n;
-	int rc = 0;
+	int rc = 1;
 
 	memcpy(buf, f->in, f->in_n);
 	got = stream_recv(f->s, &(struct iovec){ buf + f->in_n, sizeof buf - f->in_n }, 1);
@@ -247,11 +355,13 @@ int ha_feed_read(struct ha_feed *f, struct mq_error *why)
 		return got == 0 ? 0 : err_set(why, (int)got, "%s", mq_strerror((int)got));
 	n = f->in_n + (size_t)got;
 	/* Each is looked at: a number that is no good is not hidden by the one behind it. */
-	for (size_t at = 0; at + 8 <= n && rc == 0; at += 8)
-		rc = ha_slave_report(&f->slave, &log, (int64_t)be64(buf + at), clock_mono_ms(), why);
-	f->in_n = n % 8;
-	memcpy(f->in, buf + n - f->in_n, f->in_n);
-	return rc;
+	while (at < n && rc > 0) {
+		rc = f->switched ? take_switched(f, &log, buf + at, n - at, why) : take_plain(f, &log, buf + at, n - at, why);
+		at += rc > 0 ? (size_t)rc : 0;
+	}
+	f->in_n = rc < 0 ? 0 : n - at;
+	memcpy(f->in, buf + at, f->in_n);
+	return rc < 0 ? rc : 0;
 }
 
 void ha_feed_free(struct ha_feed *f)
@@ -260,5 +370,6 @@ void ha_feed_free(struct ha_feed *f)
 		f->warm->feed = NULL;
 	drop_file(f);
 	stream_close(f->s);
+	buf_free(&f->hello);
 	free(f);
 }

@@ -5,27 +5,32 @@
 #ifndef BROKER_HA_FEED_H
 #define BROKER_HA_FEED_H
 
-#include "ha_role.h"
+#include "ha_switch_role.h"
+#include <base/buf.h>
 #include <net/stream.h>
 
 struct broker;
 
-enum { HA_HEAD = 12, HA_FEED_BLOCKS = 16 };
+enum { HA_HEAD = 12, HA_SWITCH_HEAD = 36, HA_SWITCH_HELLO = 20, HA_SWITCH_ENTRY = 12, HA_FEED_BLOCKS = 16 };
 
 struct ha_feed {
 	struct ha_feed *prev, *next;    /* for the owner's list */
 	struct broker *b;
 	struct stream *s;
-	struct ha_slave slave;          /* what is known of it: ha_role.h */
+	bool switched;                  /* under a controller: blocks with epochs */
+	struct ha_switch_slave sw;      /* what is known of it; without a controller, sw.base */
+	uint64_t number;                /* of the connection, never 0 */
+	struct buf hello;               /* the answer to its handshake, on its way */
+	size_t hello_done;
 	int64_t began_ms;               /* wall */
 	int64_t bytes, bytes_before;    /* sent; until the last look at its speed */
 	int64_t speed;                  /* bytes in the last second */
 
-	uint8_t in[8];                  /* a report that is not whole yet */
+	uint8_t in[16];                 /* a report or handshake that is not whole yet */
 	size_t in_n;
 	struct {                        /* on its way */
 		struct ha_send block[HA_FEED_BLOCKS];
-		uint8_t head[HA_FEED_BLOCKS][HA_HEAD];
+		uint8_t head[HA_FEED_BLOCKS][HA_SWITCH_HEAD];
 		int n;
 		int64_t done;           /* bytes that have left, heads included */
 		bool by_file;

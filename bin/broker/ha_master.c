@@ -3,6 +3,9 @@
 #include "broker.h"
 #include "ha_allow.h"
 #include "ha_feed.h"
+#include "hold.h"
+#include "member.h"
+#include "pop_hold.h"
 #include "settle.h"
 #include <base/clock.h>
 #include <base/err.h>
@@ -55,7 +58,7 @@ static int in_sync(const struct ha_master_impl *m)
 	int n = 0;
 
 	DL_FOREACH(m->feeds, f)
-		n += ha_slave_in_sync(&f->slave, &log, &m->limits);
+		n += ha_slave_in_sync(&f->sw.base, &log, &m->limits);
 	return n;
 }
 
@@ -66,11 +69,28 @@ static void look(struct ha_master_impl *m)
 	struct ha_feed *f;
 	size_t n = 0;
 
+	if (m->b->opt.member) { /* its rules count, not ours */
+		m->pub.need = member_need(m->b->opt.member);
+		for (int32_t i = 2; i <= HA_LEVELS; i++)
+			m->pub.level[i] = member_level(m->b->opt.member);
+		return;
+	}
 	m->pub.need = m->wish.sync ? ha_wish_acks(&m->wish, 1 + in_sync(m)) : 1;
 	DL_FOREACH(m->feeds, f)
-		m->acked[n++] = f->slave.acked;
+		m->acked[n++] = f->sw.base.acked;
 	for (int32_t i = 2; i <= HA_LEVELS; i++)
 		m->pub.level[i] = (size_t)i <= n + 1 ? ha_replicated(m->acked, n, i, end) : -1;
+}
+
+void ha_master_look(struct ha_master *h)
+{
+	struct ha_master_impl *m = h->impl;
+
+	look(m);
+	settle_check(m->b->settle, NULL);
+	/* What is confirmed may be seen. */
+	hold_run(m->b->hold);
+	pop_hold_run(m->b->pops);
 }
 
 int ha_master_slaves(const struct ha_master *h)
@@ -80,7 +100,7 @@ int ha_master_slaves(const struct ha_master *h)
 
 	if (h)
 		DL_FOREACH(h->impl->feeds, f)
-			n += f->slave.known;
+			n += f->sw.base.known;
 	return n;
 }
 
@@ -123,8 +143,10 @@ static void end(struct ha_master_impl *m, struct ha_feed *f, int rc, const char 
 {
 	if (rc == MQ_EPROTO || rc == MQ_ENOTFOUND)
 		note_refused(m, stream_peer(f->s), why);
-	else if (f->slave.known)
-		log_info("slave gone addr=%s acked=%lld reason=\"%s\"", stream_name(f->s), (long long)f->slave.acked, why);
+	else if (f->sw.base.known)
+		log_info("slave gone addr=%s acked=%lld reason=\"%s\"", stream_name(f->s), (long long)f->sw.base.acked, why);
+	if (f->switched)
+		member_slave_lost(m->b->opt.member, f->number);
 	DL_DELETE(m->feeds, f);
 	m->n--;
 	ha_feed_free(f);
@@ -163,7 +185,7 @@ static void on_readable(struct stream *s)
 {
 	struct ha_feed *f = stream_owner(s);
 	struct ha_master_impl *m = f->b->ha->impl;
-	bool known = f->slave.known;
+	bool known = f->sw.base.known;
 	struct mq_error why;
 	int rc = ha_feed_read(f, &why);
 
@@ -172,12 +194,20 @@ static void on_readable(struct stream *s)
 		settle_check(m->b->settle, NULL);
 		return;
 	}
-	look(m);
-	if (!known && f->slave.known) {
-		log_info("slave follows addr=%s from=%lld end=%lld", stream_name(s), (long long)f->slave.next,
+	if (f->switched && f->sw.base.known)
+		member_slave_report(m->b->opt.member, f->number, f->sw.hello.id, f->sw.hello.learner, f->sw.base.acked,
+				    ha_switch_caught_up(&f->sw), f->sw.caught_up_ms);
+	if (!known && f->sw.base.known) {
+		log_info("slave follows addr=%s from=%lld end=%lld", stream_name(s), (long long)f->sw.base.next,
 			 (long long)mqstore_log_max(m->b->store));
 		push(m, f);
+	} else if (f->switched && f->sw.greeted && !f->sw.answered)
+		push(m, f);
+	if (m->b->opt.member) {
+		ha_master_look(&m->pub);
+		return;
 	}
+	look(m);
 	settle_check(m->b->settle, NULL);
 }
 
@@ -259,7 +289,7 @@ static void on_tick(uv_timer_t *timer)
 	DL_FOREACH_SAFE(m->feeds, f, next) {
 		f->speed = f->bytes - f->bytes_before;
 		f->bytes_before = f->bytes;
-		if (ha_slave_is_gone(&f->slave, &m->limits, now))
+		if (ha_slave_is_gone(&f->sw.base, &m->limits, now))
 			end(m, f, MQ_ETIMEOUT, "it says nothing");
 		else if (!f->out.n)
 			push(m, f); /* a heartbeat, if it is time */
@@ -364,14 +394,14 @@ void ha_master_status(const struct ha_master *h, struct json_out *j)
 	if (h) {
 		log = ha_log_now(h->impl->b);
 		DL_FOREACH(h->impl->feeds, f) {
-			if (!f->slave.known)
+			if (!f->sw.base.known)
 				continue;
 			json_open(j, '{');
 			json_member_cstr(j, "addr", stream_name(f->s));
-			json_member_i64(j, "diff", log.end - f->slave.acked);
-			json_member_bool(j, "inSync", ha_slave_in_sync(&f->slave, &log, &h->impl->limits));
-			json_member_i64(j, "slaveAckOffset", f->slave.acked);
-			json_member_i64(j, "transferFromWhere", f->slave.next);
+			json_member_i64(j, "diff", log.end - f->sw.base.acked);
+			json_member_bool(j, "inSync", ha_slave_in_sync(&f->sw.base, &log, &h->impl->limits));
+			json_member_i64(j, "slaveAckOffset", f->sw.base.acked);
+			json_member_i64(j, "transferFromWhere", f->sw.base.next);
 			json_member_i64(j, "transferredByteInSecond", f->speed);
 			json_close(j, '}');
 		}

@@ -32,6 +32,7 @@ static inline bool ha_master_has(const struct ha_master *h, int64_t end_off, int
 {
 	return !h || n <= 1 || (n <= HA_LEVELS && h->level[n] >= end_off);
 }
+void ha_master_look(struct ha_master *h);       /* under a controller: what is required of slaves may have changed */
 /* Slaves that are connected and have said where they stand. */
 int ha_master_slaves(const struct ha_master *h);
 /* Members haConnectionInfo, inSyncSlaveNums and (our own) refused: who was sent away last, and why. */

@@ -4,7 +4,9 @@
 #include "flush.h"
 #include "ha_agree.h"
 #include "ha_sync.h"
+#include "ha_switch_role.h"
 #include "hold.h"
+#include "member.h"
 #include <base/byte.h>
 #include <base/clock.h>
 #include <base/err.h>
@@ -19,7 +21,12 @@
 #define LOG_MODULE "ha"
 
 enum {
-	HEAD = 12,
+	HEAD = 12, SWITCH_HEAD = 36,
+	GREETING = 16,          /* our handshake */
+	HELLO = 20, ENTRY = 12, /* its answer, and each epoch in it */
+	WHERE_MS = 3000,        /* that the master gets to say where it replicates ... */
+	WHERE_AGAIN_MS = 200,   /* ... and when it is asked again if it cannot yet */
+	HELLO_MS = 5000,
 	TICK_MS = 1000, SOON_MS = 20,
 	DIAL_MS = 3000,
 	RETRY_MS = 1000,        /* after a connection that ended or could not be made */
@@ -27,6 +34,8 @@ enum {
 	TURN_MAX = 4 << 20,     /* bytes in one turn of the loop: then others have theirs */
 	SAY_AGAIN_MS = 60000,
 };
+
+struct where;
 
 struct ha_replica {
 	struct broker *b;
@@ -38,13 +47,25 @@ struct ha_replica {
 	uv_timer_t tick;
 	bool stopped;
 
-	uint8_t head[HEAD];
+	uint8_t head[SWITCH_HEAD];
+	size_t head_size;       /* HEAD, or SWITCH_HEAD under a controller */
 	size_t head_n;
 	int64_t body;           /* bytes of the block that are to come */
-	uint8_t report[8];
+	uint8_t report[GREETING];
+	size_t report_n;        /* bytes that it has */
 	size_t report_left;     /* bytes of it that the socket did not take yet */
 
 	int64_t cut_end, cut_last; /* CUTTING */
+
+	/* Under a controller. */
+	struct buf hello;       /* the answer to our handshake, so far */
+	struct epoch_list theirs;
+	int64_t their_end;
+	bool heard;             /* theirs and their_end are what this master said */
+	bool asking;            /* where the master replicates */
+	struct where *where;    /* the question that is on its way */
+	unsigned asked;         /* answers to older questions do not count */
+	int64_t ask_ms;         /* not before */
 	int64_t bytes, bytes_before, speed, speed_ms;
 	int64_t read_ms, write_ms; /* wall */
 	int64_t queues;         /* as of the last copy of the tables */
@@ -101,6 +122,8 @@ static void hang_up(struct ha_replica *r)
 		stream_close(r->s);
 	r->s = NULL;
 	r->head_n = r->report_left = 0;
+	r->hello.n = 0;
+	r->heard = false;
 	r->body = 0;
 }
 
@@ -124,7 +147,7 @@ static int64_t have(struct ha_replica *r)
 
 static void send_report(struct ha_replica *r)
 {
-	struct iovec v = { r->report + (sizeof r->report - r->report_left), r->report_left };
+	struct iovec v = { r->report + (r->report_n - r->report_left), r->report_left };
 	ssize_t n = stream_send(r->s, &v, 1, false);
 
 	if (n < 0) {
@@ -141,8 +164,12 @@ static void report(struct ha_replica *r)
 
 	if (r->report_left)
 		return; /* the next one says more */
-	put_be64(r->report, (uint64_t)off);
-	r->report_left = sizeof r->report;
+	if (r->b->opt.member) {
+		put_be32(r->report, HA_SWITCH_TRANSFER);
+		put_be64(r->report + 4, (uint64_t)off);
+	} else
+		put_be64(r->report, (uint64_t)off);
+	r->report_left = r->report_n = r->b->opt.member ? 12 : 8;
 	r->write_ms = clock_now_ms();
 	ha_follower_reported(&r->f, off, clock_mono_ms());
 	send_report(r);
@@ -155,6 +182,32 @@ void ha_replica_flushed(struct ha_replica *r)
 }
 
 /* ---- Bytes --------------------------------------------------------------------------------------------------------------- */
+
+/* The head of a block under a controller.  A new epoch is on the disk before anything of it is reported. */
+static int begin_switched(struct ha_replica *r, struct mq_error *why)
+{
+	struct member *m = r->b->opt.member;
+	int64_t end = mqstore_log_max(r->b->store);
+	struct ha_switch_head h = { .off = (int64_t)be64(r->head + 8), .n = (int32_t)be32(r->head + 4),
+				    .epoch = { (int32_t)be32(r->head + 16), (int64_t)be64(r->head + 20) },
+				    .confirm = (int64_t)be64(r->head + 28) };
+	bool grew;
+	int rc;
+
+	r->head_n = 0;
+	if (be32(r->head) != HA_SWITCH_TRANSFER)
+		return err_set(why, MQ_EPROTO, "the master sends a message of state %d, where blocks are to come", (int)be32(r->head));
+	rc = ha_switch_take(&r->f, member_epochs_change(m), &h, end, clock_mono_ms(), &grew, why);
+	if (rc == 0 && h.n > 0 && end == 0 && h.off > 0)
+		rc = replica_begin(r->b->store, h.off, why);
+	if (rc == 0 && grew)
+		rc = member_save_epochs(m, why);
+	if (rc < 0)
+		return rc;
+	r->body = h.n;
+	member_confirm_is(m, h.confirm);
+	return 0;
+}
 
 static int begin_block(struct ha_replica *r, struct mq_error *why)
 {
@@ -182,7 +235,7 @@ static ssize_t read_some(struct ha_replica *r, struct mq_error *why)
 		v[n++] = (struct iovec){ to, (size_t)want };
 	}
 	if (want == r->body)
-		v[n++] = (struct iovec){ r->head + r->head_n, HEAD - r->head_n };
+		v[n++] = (struct iovec){ r->head + r->head_n, r->head_size - r->head_n };
 	got = stream_recv(r->s, v, n);
 	if (got <= 0)
 		return got == 0 ? 0 : err_set(why, (int)got, "%s", mq_strerror((int)got));
@@ -199,6 +252,130 @@ static ssize_t read_some(struct ha_replica *r, struct mq_error *why)
 	return got;
 }
 
+/* ---- Handshake under a controller ------------------------------------------------------------------------------------------ */
+
+static void greet(struct ha_replica *r)
+{
+	put_be32(r->report, HA_SWITCH_HANDSHAKE);
+	put_be16(r->report + 4, r->b->conf->syncFromLastFile);
+	put_be16(r->report + 6, r->b->conf->asyncLearner);
+	put_be64(r->report + 8, (uint64_t)member_id(r->b->opt.member));
+	r->report_left = r->report_n = GREETING; /* in one write: the peer looks at it when it has 12 bytes */
+	send_report(r);
+}
+
+/* The newest record that begins before `end`; -1: none. */
+static int64_t last_before(struct ha_replica *r, int64_t end)
+{
+	int64_t *v, *record, last = -1;
+	size_t n = replica_segments(r->b->store, &v), k;
+
+	while (n > 0 && last < 0) {
+		if (v[--n] >= end)
+			continue;
+		k = replica_records(r->b->store, v[n], &record);
+		while (k > 0 && record[k - 1] >= end)
+			k--;
+		last = k ? record[k - 1] : -1;
+		free(record);
+	}
+	free(v);
+	return last;
+}
+
+/* Both lists are known: follow, cut, or stay out. */
+static void decide(struct ha_replica *r)
+{
+	struct epoch_list *mine = member_epochs_change(r->b->opt.member);
+	struct ha_log log = { mqstore_log_min(r->b->store), mqstore_log_max(r->b->store), replica_segment_bytes(r->b->store) };
+	struct mq_error why = { 0 };
+	struct ha_switch_decision d = ha_switch_decide(mine, &log, &r->theirs, r->their_end, &why);
+
+	if (d.what == HA_SWITCH_CUT && d.at == log.end) { /* an epoch in which nothing was written */
+		epoch_cut(mine, d.at);
+		if (member_save_epochs(r->b->opt.member, &why) < 0) {
+			lost(r, why.text, HA_REST_MS);
+			return;
+		}
+		d = ha_switch_decide(mine, &log, &r->theirs, r->their_end, &why);
+	}
+	switch (d.what) {
+	case HA_SWITCH_REFUSE:
+		lost(r, why.text, HA_REST_MS);
+		break;
+	case HA_SWITCH_CUT:
+		r->cut_last = last_before(r, d.at);
+		r->cut_end = r->cut_last < 0 ? -1 : d.at;
+		ha_follower_must_cut(&r->f);
+		break;
+	case HA_SWITCH_FOLLOW:
+		log_info("following the master addr=%s from=%lld master_end=%lld epoch=%d", r->ha_addr, (long long)log.end,
+			 (long long)r->their_end, epoch_last(&r->theirs));
+		r->trouble[0] = 0;
+		r->master_max = r->their_end;
+		ha_follower_agreed(&r->f, clock_mono_ms());
+		ha_sync_now(r->sync);
+		break;
+	}
+}
+
+static int take_hello(struct ha_replica *r, struct mq_error *why)
+{
+	const uint8_t *p = (const uint8_t *)r->hello.p;
+	size_t n = be32(p + 4) / ENTRY;
+
+	r->their_end = (int64_t)be64(p + 8);
+	r->theirs.n = 0;
+	for (size_t i = 0; i < n; i++) {
+		const uint8_t *entry = p + HELLO + ENTRY * i;
+
+		if (epoch_append(&r->theirs, (int32_t)be32(entry), (int64_t)be64(entry + 4), why) < 0)
+			return MQ_EPROTO;
+	}
+	if (r->their_end < 0)
+		return err_set(why, MQ_EPROTO, "the master says that its log ends at %lld", (long long)r->their_end);
+	r->heard = true;
+	return 0;
+}
+
+/* No more than the answer: blocks follow only when they are asked for. */
+static void read_hello(struct ha_replica *r)
+{
+	struct mq_error why = { 0 };
+	ssize_t got;
+	size_t want = HELLO;
+	int rc = 0;
+
+	while (!r->heard) {
+		struct iovec v;
+
+		if (r->hello.n >= HELLO) {
+			uint32_t list = be32((const uint8_t *)r->hello.p + 4);
+
+			if (be32(r->hello.p) != HA_SWITCH_HANDSHAKE || list % ENTRY || list / ENTRY > EPOCH_MAX) {
+				rc = err_set(&why, MQ_EPROTO, "the master's answer to the handshake is none");
+				break;
+			}
+			want = HELLO + list;
+		}
+		if (r->hello.n == want) {
+			rc = take_hello(r, &why);
+			break;
+		}
+		v = (struct iovec){ buf_room(&r->hello, want - r->hello.n), want - r->hello.n };
+		got = stream_recv(r->s, &v, 1);
+		if (got <= 0) {
+			rc = got < 0 ? err_set(&why, (int)got, "%s", mq_strerror((int)got)) : 0;
+			break;
+		}
+		r->hello.n += (size_t)got;
+	}
+	if (rc < 0)
+		lost(r, why.text, HA_REST_MS);
+	else if (r->heard)
+		decide(r);
+}
+
 static void on_readable(struct stream *s)
 {
 	struct ha_replica *r = stream_owner(s);
@@ -207,11 +384,18 @@ static void on_readable(struct stream *s)
 	ssize_t got;
 	int rc = 0;
 
+	if (r->b->opt.member && r->f.phase == HA_AGREEING) {
+		read_hello(r);
+		act(r);
+		return;
+	}
+	if (r->f.phase == HA_CUTTING)
+		return;
 	do {
 		got = read_some(r, &why);
 		rc = got < 0 ? (int)got : 0;
-		if (rc == 0 && r->head_n == HEAD)
-			rc = begin_block(r, &why);
+		if (rc == 0 && r->head_n == r->head_size)
+			rc = r->b->opt.member ? begin_switched(r, &why) : begin_block(r, &why);
 	} while (rc == 0 && got > 0 && r->bytes - begin < TURN_MAX);
 	r->read_ms = clock_now_ms();
 	if (mqstore_log_max(r->b->store) > was) {
@@ -275,12 +459,21 @@ static void cut(struct ha_replica *r)
 		lost(r, e.text, HA_REST_MS);
 		return;
 	}
+	if (r->b->opt.member) {
+		epoch_cut(member_epochs_change(r->b->opt.member), r->cut_end < 0 ? 0 : r->cut_end);
+		if (member_save_epochs(r->b->opt.member, &e) < 0) {
+			lost(r, e.text, HA_REST_MS);
+			return;
+		}
+	}
 	r->b->metrics.ha_cuts++;
 	log_warn("cut: the master does not have it from=%lld to=%lld bytes=%lld saved=%s", (long long)(r->cut_end < 0 ? 0 : r->cut_end),
 		 (long long)was, (long long)saved, dir);
 	hold_wake_all(r->b->hold);
 	broker_want_turn(r->b);
 	ha_follower_cut(&r->f, clock_mono_ms());
+	if (r->b->opt.member)
+		decide(r);
 }
 
 static void on_agreed(void *arg, const struct ha_agreed *a)
@@ -321,6 +514,11 @@ static void agree(struct ha_replica *r)
 {
 	struct conn *c = ha_sync_conn(r->sync);
 
+	if (r->b->opt.member) {
+		if (clock_mono_ms() - r->f.heard_ms > HELLO_MS)
+			lost(r, "the master does not answer the handshake", RETRY_MS);
+		return;
+	}
 	if (r->agree)
 		return;
 	if (!c) {
@@ -334,10 +532,68 @@ static void agree(struct ha_replica *r)
 	r->agree = ha_agree_start(r->b, c, on_agreed, r);
 }
 
+/* ---- Where a master replicates ---------------------------------------------------------------------------------------------- */
+
+struct where {
+	struct ha_replica *r;   /* NULL: it is gone */
+	unsigned asked;
+};
+
+static void found(struct ha_replica *r, struct mq_str ha)
+{
+	char addr[sizeof r->ha_addr];
+
+	snprintf(addr, sizeof addr, MQ_STR_FMT, MQ_STR_ARG(ha));
+	if (ha_follower_master(&r->f, true, clock_mono_ms()))
+		hang_up(r);
+	snprintf(r->ha_addr, sizeof r->ha_addr, "%s", addr);
+	log_info("master ha=%s addr=%s", r->ha_addr, r->addr);
+	act(r);
+}
+
+static void on_where(void *arg, int rc, struct frame *f)
+{
+	struct where *w = arg;
+	struct ha_replica *r = w->r;
+	struct mq_str ha = { 0 };
+
+	if (rc == 0 && f->code == RESP_SUCCESS)
+		ha = frame_get(f, "masterHaAddress");
+	if (r)
+		r->where = NULL;
+	if (r && !r->stopped && w->asked == r->asked) {
+		r->asking = false;
+		r->ask_ms = clock_mono_ms() + WHERE_AGAIN_MS;
+		if (ha.n)
+			found(r, ha);
+		else if (rc < 0)
+			say(r, "the master does not say where it replicates");
+	}
+	free(w);
+}
+
+static void ask_where(struct ha_replica *r)
+{
+	struct conn *c = ha_sync_conn(r->sync);
+	struct frame_out o;
+
+	if (!c || r->asking || r->where || r->f.phase != HA_HOMELESS || !*r->addr || clock_mono_ms() < r->ask_ms)
+		return;
+	r->asking = true;
+	r->where = mem_alloc(sizeof *r->where);
+	*r->where = (struct where){ r, ++r->asked };
+	conn_call(c, &o, REQ_EXCHANGE_BROKER_HA_INFO, FRAME_JSON, WHERE_MS, on_where, r->where);
+	frame_end(&o);
+	conn_kick(c);
+}
+
 void ha_replica_can_ask(struct ha_replica *r)
 {
-	if (!r->stopped)
-		act(r);
+	if (r->stopped)
+		return;
+	if (r->b->opt.member)
+		ask_where(r);
+	act(r);
 }
 
 /* ---- What to do ---------------------------------------------------------------------------------------------------------- */
@@ -354,6 +610,10 @@ static void on_opened(struct stream *s, int rc)
 		return;
 	}
 	ha_follower_connected(&r->f, clock_mono_ms());
+	if (r->b->opt.member) {
+		replica_tidy(r->b->store);
+		greet(r);
+	}
 	act(r);
 }
 
@@ -414,8 +674,11 @@ static void on_tick(uv_timer_t *timer)
 	if (r->f.phase == HA_FOLLOWING && replica_derived(r->b->store) < mqstore_log_max(r->b->store) &&
 	    replica_derive(r->b->store, &e) < 0)
 		say(r, e.text);
+	if (r->b->opt.member)
+		ask_where(r);
 	act(r);
-	uv_timer_start(&r->tick, on_tick, r->f.phase == HA_CUTTING ? SOON_MS : TICK_MS, 0);
+	uv_timer_start(&r->tick, on_tick, r->f.phase == HA_CUTTING ? SOON_MS :
+		       r->b->opt.member && r->f.phase == HA_HOMELESS ? WHERE_AGAIN_MS : TICK_MS, 0);
 }
 
 /* ---- Who the master is --------------------------------------------------------------------------------------------------- */
@@ -444,6 +707,22 @@ void ha_replica_master(struct ha_replica *r, struct mq_str ha_addr, struct mq_st
 	}
 }
 
+void ha_replica_switch(struct ha_replica *r, const char *addr)
+{
+	if (r->stopped)
+		return;
+	hang_up(r);
+	ha_follower_master(&r->f, false, clock_mono_ms());
+	r->asked++;
+	r->asking = false;
+	r->ask_ms = 0;
+	r->ha_addr[0] = '\0';
+	snprintf(r->addr, sizeof r->addr, "%s", addr);
+	if (*r->addr)
+		ha_sync_master(r->sync, r->addr);
+	uv_timer_start(&r->tick, on_tick, SOON_MS, 0);
+}
+
 /* ---- Life ---------------------------------------------------------------------------------------------------------------- */
 
 struct ha_replica *ha_replica_new(struct broker *b)
@@ -451,6 +730,7 @@ struct ha_replica *ha_replica_new(struct broker *b)
 	struct ha_replica *r = mem_alloc(sizeof *r);
 
 	r->b = b;
+	r->head_size = b->opt.member ? SWITCH_HEAD : HEAD;
 	ha_follower_begin(&r->f);
 	replica_follow(b->store);
 	r->sync = ha_sync_new(b, r);
@@ -472,7 +752,12 @@ void ha_replica_stop(struct ha_replica *r)
 
 static void on_closed(uv_handle_t *handle)
 {
-	free(handle->data);
+	struct ha_replica *r = handle->data;
+
+	if (r->where)
+		r->where->r = NULL;
+	buf_free(&r->hello);
+	free(r);
 }
 
 void ha_replica_free(struct ha_replica *r)

@@ -17,6 +17,8 @@ void ha_replica_free(struct ha_replica *r);     /* ends with the next turns of t
 
 /* What a name server said: address for replication and for requests; empty: there is no master now. */
 void ha_replica_master(struct ha_replica *r, struct mq_str ha_addr, struct mq_str addr);
+/* Under a controller: the master takes requests at addr, and says itself where it replicates.  Empty: there is none. */
+void ha_replica_switch(struct ha_replica *r, const char *addr);
 /* Is the master still to be found out? */
 bool ha_replica_homeless(const struct ha_replica *r);
 /* The log is flushed further: under SYNC_FLUSH that is what the master hears. */

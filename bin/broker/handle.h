@@ -95,6 +95,10 @@ handler_fn handle_group_forbidden;      /* 353 */
 handler_fn handle_update_config;        /* 25 */
 handler_fn handle_get_config;           /* 26 */
 handler_fn handle_runtime_info;         /* 28 */
+/* handle_member.c */
+handler_fn handle_ha_info;              /* 906 */
+handler_fn handle_epochs;               /* 1007 */
+handler_fn handle_role_changed;         /* 1008 */
 /* handle_call_client.c */
 handler_fn handle_consumer_status;      /* 223 */
 handler_fn handle_running_info;         /* 307 */

@@ -7,6 +7,7 @@
 #include "register.h"
 #include "broker.h"
 #include "ha_replica.h"
+#include "member.h"
 #include "nsaddr.h"
 #include "settle.h"
 #include "topic_table.h"
@@ -64,6 +65,12 @@ struct registrar {
 static void plan(struct registrar *r);
 static void send_registration(struct ns *s);
 
+/* Under a controller: not before it has said what this broker is. */
+static bool fenced(const struct broker *b)
+{
+	return b->opt.member && member_fenced(b->opt.member);
+}
+
 /* ---- What is sent ------------------------------------------------------------------------------------------------------- */
 
 static void make_body(struct registrar *r)
@@ -110,7 +117,7 @@ static void tried(struct ns *s, bool ok)
 	if (ok) {
 		s->retry_ms = 0;
 		/* A slave that is not told of a master asks again soon. */
-		s->due_ms = clock_mono_ms() + (s->r->b->replica && ha_replica_homeless(s->r->b->replica) ? HOMELESS_MS : period);
+		s->due_ms = clock_mono_ms() + (s->r->b->replica && !s->r->b->opt.member && ha_replica_homeless(s->r->b->replica) ? HOMELESS_MS : period);
 	} else {
 		s->r->b->metrics.registration_failures++;
 		s->retry_ms = s->retry_ms ? s->retry_ms * 2 : RETRY_MS;
@@ -155,7 +162,7 @@ static void on_registered(void *arg, int rc, struct frame *f)
 			log_info("registered name=%s addr=%s at=%s", b->conf->brokerName, b->addr, s->addr);
 		b->metrics.registrations++;
 		s->version = s->sent;
-		if (b->replica)
+		if (b->replica && !b->opt.member)
 			ha_replica_master(b->replica, frame_get(f, "haServerAddr"), frame_get(f, "masterAddr"));
 		if (s == s->r->all) /* one of them is enough; two might say different things for ever */
 			order_topics(b, f);
@@ -176,6 +183,8 @@ static void send_registration(struct ns *s)
 	struct frame_out o;
 	bool whole;
 
+	if (fenced(b))
+		return;
 	if (s->calling) {
 		s->wanted = true;
 		return;
@@ -432,7 +441,7 @@ void register_stop(struct registrar *r, int timeout_ms, void (*done)(void *arg),
 		if (!s->c)
 			continue;
 		r->waits++; /* its end */
-		if (!s->opened || s->lost) {
+		if (!s->opened || s->lost || fenced(b)) {
 			conn_close(s->c);
 			continue;
 		}

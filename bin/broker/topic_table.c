@@ -2,6 +2,7 @@
 #include "topic_table.h"
 #include "broker.h"
 #include "hold.h"
+#include "member.h"
 #include "pop_hold.h"
 #include "offset_table.h"
 #include "register.h"
@@ -149,10 +150,16 @@ static struct topic *add(struct topic_table *t, const struct body_topic *conf)
 	return x;
 }
 
+/* Under a controller a version names the epoch first. */
+static int64_t epoch(const struct broker *b)
+{
+	return b->opt.member ? member_epoch(b->opt.member) : 0;
+}
+
 /* Something that is saved and registered has changed: x, or (NULL) what the topics that are there do not tell. */
 static void changed(struct topic_table *t, struct topic *x)
 {
-	body_version_next(&t->version, clock_wall_ms(), 0);
+	body_version_next(&t->version, clock_wall_ms(), epoch(t->b));
 	table_file_changed(&t->file);
 	if (x)
 		x->changed = t->file.version;
@@ -264,7 +271,7 @@ int topic_table_open(struct topic_table **out, struct broker *b, struct mq_error
 	t->file.version = t->file.saved = 1; /* 0 is nothing yet, for those who are told */
 	add_system_topics(t);
 	/* Name servers take the table of a broker that has started anew only if its version is another one. */
-	body_version_next(&t->version, clock_wall_ms(), 0);
+	body_version_next(&t->version, clock_wall_ms(), epoch(t->b));
 	*out = t;
 	return 0;
 }
