@@ -382,8 +382,8 @@ static void say_what_is_promised(const struct broker_conf *c)
 		if (c->brokerRole == ROLE_SLAVE)
 			return;
 		if (!c->allAckInSyncStateSet && !c->ackOnTwoMachines)
-			log_warn("a success says that the message is on %d machines of the group: an election can lose it; set "
-				 "allAckInSyncStateSet=true for none lost, ackOnTwoMachines=true for two machines as well", c->inSyncReplicas);
+			log_warn("a success says that the message is on %d machines: an election can lose it; allAckInSyncStateSet=true: "
+				 "none is lost; ackOnTwoMachines=true: and it is on two machines", c->inSyncReplicas);
 		return;
 	}
 	if (c->ackOnTwoMachines)

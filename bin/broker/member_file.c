@@ -37,8 +37,8 @@ static int read_identity(struct member *m, const char *path, int64_t *id, char *
 		 str_i64(number, id) < 0 || *id <= 0)
 		rc = err_set(e, MQ_ECORRUPT, "'%s' is no CLUSTER#NAME#NUMBER; remove it to take a new number", path);
 	else if (!str_is(cluster, m->conf->brokerClusterName) || !str_is(name, m->conf->brokerName))
-		rc = err_set(e, MQ_EINVAL, "'%s' belongs to broker '" MQ_STR_FMT "' of cluster '" MQ_STR_FMT "', this is '%s' of '%s'", path,
-			     MQ_STR_ARG(name), MQ_STR_ARG(cluster), m->conf->brokerName, m->conf->brokerClusterName);
+		rc = err_set(e, MQ_EINVAL, "'%s' belongs to broker '" MQ_STR_FMT "' of cluster '" MQ_STR_FMT "', this is '%s' of '%s'",
+			     path, MQ_STR_ARG(name), MQ_STR_ARG(cluster), m->conf->brokerName, m->conf->brokerClusterName);
 	else if (check)
 		snprintf(check, ROLE_ADDR, MQ_STR_FMT, MQ_STR_ARG(rest));
 	free(p);

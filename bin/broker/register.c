@@ -108,6 +108,11 @@ static bool make_changes(struct ns *s)
 	return r->changes.n <= PLAIN_MAX;
 }
 
+static bool asks_for_master(const struct broker *b)
+{
+	return b->replica && !b->opt.member && ha_replica_homeless(b->replica);
+}
+
 /* What became of a try: the next one is due later and later while it fails. */
 static void tried(struct ns *s, bool ok)
 {
@@ -117,7 +122,7 @@ static void tried(struct ns *s, bool ok)
 	if (ok) {
 		s->retry_ms = 0;
 		/* A slave that is not told of a master asks again soon. */
-		s->due_ms = clock_mono_ms() + (s->r->b->replica && !s->r->b->opt.member && ha_replica_homeless(s->r->b->replica) ? HOMELESS_MS : period);
+		s->due_ms = clock_mono_ms() + (asks_for_master(s->r->b) ? HOMELESS_MS : period);
 	} else {
 		s->r->b->metrics.registration_failures++;
 		s->retry_ms = s->retry_ms ? s->retry_ms * 2 : RETRY_MS;
