@@ -256,6 +256,14 @@ saved() { # saved NAME FILE: where repair has put it
 	mended clean 462
 	diff -r "$dir/good/consumequeue" "$dir/clean/consumequeue"
 
+	# A size: the right place, but more than the message is read there.
+	poke "$q/00000000000000000000" 408 00007fff
+	run -1 offline clean check
+	assert_output --regexp $'damage\tentries-wrong\tFxLong/0\t20\t21\t1'
+	rm -rf "$dir"/clean/repair-*
+	mended clean 462
+	diff -r "$dir/good/consumequeue" "$dir/clean/consumequeue"
+
 	# The code of a tag: filters go by it.
 	poke "$q/00000000000000000000" 412 00000000000000aa
 	run -1 offline clean check

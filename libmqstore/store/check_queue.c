@@ -117,7 +117,7 @@ static void check_entry(struct check *c, struct fqueue *q, const struct mq_messa
 	}
 	if (e.size <= 0)
 		add_fault(q, FAULT_MISSING, off);
-	else if (e.log_off < 0 || scan_at(&c->f->log, e.log_off, true, &other) <= 0 || !belongs(q, &other, off))
+	else if (e.log_off < 0 || scan_at(&c->f->log, e.log_off, true, &other) != e.size || !belongs(q, &other, off))
 		add_fault(q, FAULT_WRONG, off);
 }
 
