@@ -104,7 +104,7 @@ static void wait_in_line(struct controller_node *n, struct conn *c, const struct
 	a->id = frame_id_of(f);
 	conn_ref(c);
 	a->c = c;
-	if (header_decode(d, f, a->header, &e) < 0) {
+	if (header_decode(d, f, a->header, &e) < 0 || header_check_texts(d, a->header, &e) < 0) {
 		handle_controller_refuse(a, RESP_SYSTEM_ERROR, e.text);
 		ask_free(a);
 		return;

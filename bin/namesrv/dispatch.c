@@ -66,7 +66,7 @@ int namesrv_request(struct namesrv *ns, struct conn *c, struct frame *f)
 	} else {
 		desc = request_find(f->code)->header;
 		assert(desc->size <= sizeof(header));
-		if (header_decode(desc, f, header, &e) < 0) {
+		if (header_decode(desc, f, header, &e) < 0 || header_check_texts(desc, header, &e) < 0) {
 			ns_answer(&q, RESP_SYSTEM_ERROR, "%s", e.text);
 		} else {
 			q.h = header;

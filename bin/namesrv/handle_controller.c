@@ -54,9 +54,10 @@ static void answer_now(struct conn *c, const struct frame *f, int32_t code, cons
 static void beat(struct controller_node *n, struct conn *c, const struct frame *f)
 {
 	struct broker_heartbeat_header h;
+	const struct header_desc *d = &broker_heartbeat_header_desc;
 	struct mq_error e;
 
-	if (header_decode(&broker_heartbeat_header_desc, f, &h, &e) < 0) {
+	if (header_decode(d, f, &h, &e) < 0 || header_check_texts(d, &h, &e) < 0) {
 		answer_now(c, f, RESP_SYSTEM_ERROR, e.text);
 	} else if (!HEADER_HAS(broker_heartbeat_header, &h, brokerId)) {
 		answer_now(c, f, RESP_CONTROLLER_INVALID_REQUEST, "Heart beat with empty brokerId");

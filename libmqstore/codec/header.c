@@ -177,6 +177,21 @@ int header_decode(const struct header_desc *d, const struct frame *f, void *out,
 	return 0;
 }
 
+int header_check_texts(const struct header_desc *d, const void *h, struct mq_error *e)
+{
+	for (uint32_t i = 0; i < d->n; i++) {
+		const struct header_field *r = &d->field[i];
+		struct mq_str text;
+
+		if (r->type != HEADER_str)
+			continue;
+		memcpy(&text, (const char *)h + r->off, sizeof(text));
+		if (text.n && memchr(text.p, 0, text.n))
+			return err_set(e, MQ_EINVAL, "field '%s' has a zero byte; a text is expected", r->name);
+	}
+	return 0;
+}
+
 void header_encode(const struct header_desc *d, const void *h, bool alias, struct frame_out *o)
 {
 	uint64_t present;

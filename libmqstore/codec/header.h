@@ -37,6 +37,8 @@ struct header_desc {
 /* Fill *out.  Returns 0, or MQ_EINVAL with a text that names the field, what it held and what would be right.  Unknown fields are
  * ignored.  The first member of each struct, `present`, has bit i set when field i was there. */
 int header_decode(const struct header_desc *d, const struct frame *f, void *out, struct mq_error *e);
+/* For who keeps texts of a decoded header as names: 0, or MQ_EINVAL when one has a zero byte, where names would end. */
+int header_check_texts(const struct header_desc *d, const void *h, struct mq_error *e);
 /* Write the fields that are present (strings: p != NULL; numbers: always if required, else if their bit is set). `alias` = use
  * the second names where there are some (V2 sends). */
 void header_encode(const struct header_desc *d, const void *h, bool alias, struct frame_out *o);

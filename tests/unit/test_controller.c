@@ -363,6 +363,37 @@ static void the_state_is_the_same_after_save_and_load(void **state)
 	controller_free(other);
 }
 
+static void names_that_differ_behind_a_zero_byte_are_no_state(void **state)
+{
+	static const char *const names[] = { "a.x", "a.y" };
+	struct controller *other = controller_new();
+	struct controller_event e;
+	struct buf a = { 0 };
+	char *dot;
+
+	for (int i = 0; i < 2; i++) {
+		struct apply_broker_id_header h = { .clusterName = MQ_STR("C"), .brokerName = str_of(names[i]), .appliedBrokerId = 1,
+						    .registerCheckCode = MQ_STR("h:1;1") };
+
+		controller_apply_id(c, &h, &v);
+		happens();
+	}
+	controller_save(c, &a);
+	assert_int_equal(controller_load(other, buf_view(&a)), 0);
+	while ((dot = memchr(a.p, '.', a.n)))
+		*dot = '\0';
+	assert_int_equal(controller_load(other, buf_view(&a)), MQ_ECORRUPT);
+	assert_non_null(controller_group(other, MQ_STR("a.x")));
+	buf_free(&a);
+
+	controller_event_encode(&v.event, &a);
+	assert_int_equal(controller_event_decode(buf_view(&a), &e), 0);
+	*(char *)memchr(a.p, '.', a.n) = '\0';
+	assert_int_equal(controller_event_decode(buf_view(&a), &e), MQ_ECORRUPT);
+	buf_free(&a);
+	controller_free(other);
+}
+
 static void an_event_that_is_cut_is_refused(void **state)
 {
 	struct controller_event e;
@@ -564,6 +595,7 @@ int main(void)
 		T(a_designated_one_or_nobody), T(when_nobody_can_be_master_all_are_told_once),
 		T(a_group_is_headless_when_its_master_is_dead_and_somebody_lives),
 		T(a_sync_set_changes_only_by_the_master_who_knows_the_newest), T(who_lives_is_not_forgotten_unless_asked_for),
+		T(the_state_is_the_same_after_save_and_load), T(names_that_differ_behind_a_zero_byte_are_no_state),
 		T(the_state_is_the_same_after_save_and_load), T(an_event_that_is_cut_is_refused),
 		T(a_sync_set_is_read_as_it_is_written), T(what_was_elected_and_who_is_in_sync_are_written_as_the_peer_does),
 		T(promises_hold_whatever_is_asked_in_whatever_order), T(a_broker_lives_until_it_is_silent_or_its_connection_goes),

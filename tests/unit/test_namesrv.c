@@ -321,6 +321,23 @@ static void registrations_of_the_java_broker(void **state)
 	stop();
 }
 
+/* A registration under a name that a kept name would be cut from. */
+static void name_with_zero(struct conn *c)
+{
+	struct frame_out o;
+
+	got.here = false;
+	conn_call(c, &o, REQ_REGISTER_BROKER, FRAME_JSON, 2000, on_answer, NULL);
+	frame_str(&o, "brokerName", (struct mq_str){ "x\0y", 3 });
+	frame_cstr(&o, "brokerAddr", "a");
+	frame_cstr(&o, "clusterName", "K");
+	frame_cstr(&o, "brokerId", "0");
+	frame_end(&o);
+	conn_kick(c);
+	turn_until(&got.here);
+	assert_int_equal(got.rc, 0);
+}
+
 static void registrations_that_cannot_be_right(void **state)
 {
 	struct conn *c;
@@ -342,6 +359,11 @@ static void registrations_that_cannot_be_right(void **state)
 	assert_int_equal(ASK(c, REQ_REGISTER_BROKER, "brokerName", "", "brokerAddr", "a", "clusterName", "K", "brokerId", "0"), RESP_SYSTEM_ERROR);
 	assert_int_equal(reg(c, "x", "0", "h:1", "A", false), RESP_SYSTEM_ERROR);
 	assert_string_equal(got.remark, "register broker failed");
+	name_with_zero(c);
+	assert_int_equal(got.code, RESP_SYSTEM_ERROR);
+	assert_string_equal(got.remark, "field 'brokerName' has a zero byte; a text is expected");
+	assert_int_equal(ASK(c, REQ_GET_BROKER_CLUSTER_INFO), 0);
+	assert_body("{\"brokerAddrTable\":{},\"clusterAddrTable\":{}}");
 	/* Without a body it is a broker without topics. */
 	assert_int_equal(ASK(c, REQ_REGISTER_BROKER, "brokerName", "x", "brokerAddr", "a", "clusterName", "K", "brokerId", "0"), 0);
 	stop();
