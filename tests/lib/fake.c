@@ -1,5 +1,5 @@
 /* fake.c: see fake.h. */
-#include "fake.h"
+#include "fake_private.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -13,18 +13,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-struct fake_parked {
-	struct fake_parked *next;
-	struct conn *conn;
-	struct frame_id id;
-	int topic, queue;
-	int64_t off;
-	int max;
-};
-
 /* ---- Topics and messages --------------------------------------------------------------------------------------------- */
 
-static struct fake_topic *find_topic(struct fake *f, struct mq_str name)
+struct fake_topic *fake_find_topic(struct fake *f, struct mq_str name)
 {
 	for (int i = 0; i < f->ntopics; i++)
 		if (str_is(name, f->topic[i].name))
@@ -34,7 +25,7 @@ static struct fake_topic *find_topic(struct fake *f, struct mq_str name)
 
 struct fake_topic *fake_topic(struct fake *f, const char *name, int queues)
 {
-	struct fake_topic *t = find_topic(f, str_of(name));
+	struct fake_topic *t = fake_find_topic(f, str_of(name));
 
 	if (t)
 		return t;
@@ -70,18 +61,20 @@ void fake_record(struct fake *f, struct buf *b, const char *topic, int queue, in
 static void answer_pull(struct fake *f, struct conn *c, struct frame_id id, struct fake_topic *t, int queue,
                         int64_t off, int max);
 
-static void wake(struct fake *f)
+void fake_wake(struct fake *f)
 {
 	struct fake_parked **at = &f->parked, *p;
 
 	while ((p = *at)) {
 		struct fake_topic *t = &f->topic[p->topic];
-		if (p->off >= t->queue[p->queue].max && t->queue[p->queue].reset_to < 0) {
+		if (p->off < 0 ? !fake_answer_pop(f, p->conn, p->id, t, p->queue, p->max) :
+				 p->off >= t->queue[p->queue].max && t->queue[p->queue].reset_to < 0) {
 			at = &p->next;
 			continue;
 		}
 		*at = p->next;
-		answer_pull(f, p->conn, p->id, t, p->queue, p->off, p->max);
+		if (p->off >= 0)
+			answer_pull(f, p->conn, p->id, t, p->queue, p->off, p->max);
 		conn_kick(p->conn);
 		conn_unref(p->conn);
 		free(p);
@@ -90,7 +83,7 @@ static void wake(struct fake *f)
 
 void fake_put_record(struct fake *f, const char *topic, int queue, const void *p, size_t n)
 {
-	struct fake_queue *q = &find_topic(f, str_of(topic))->queue[queue];
+	struct fake_queue *q = &fake_find_topic(f, str_of(topic))->queue[queue];
 
 	if (!q->nrecords)
 		q->first = q->max;
@@ -98,12 +91,12 @@ void fake_put_record(struct fake *f, const char *topic, int queue, const void *p
 	q->record[q->nrecords] = (struct buf){ 0 };
 	buf_put(&q->record[q->nrecords++], p, n);
 	q->max++;
-	wake(f);
+	fake_wake(f);
 }
 
 void fake_put(struct fake *f, const char *topic, int queue, const char *body, const char *tag)
 {
-	struct fake_queue *q = &find_topic(f, str_of(topic))->queue[queue];
+	struct fake_queue *q = &fake_find_topic(f, str_of(topic))->queue[queue];
 	struct buf b = { 0 };
 
 	fake_record(f, &b, topic, queue, q->max, body, tag, 0);
@@ -150,7 +143,7 @@ int fake_commits(struct fake *f, const char *group, const char *topic, int queue
 
 /* ---- Answers --------------------------------------------------------------------------------------------------------- */
 
-static void answer(struct conn *c, struct frame_id id, int code, const char *remark)
+void fake_answer(struct conn *c, struct frame_id id, int code, const char *remark)
 {
 	struct frame_out o;
 
@@ -168,7 +161,7 @@ static void answer_route(struct fake *f, struct conn *c, struct frame_id id, str
 
 	for (int i = -1; i < f->nmore; i++) {
 		struct fake *b = i < 0 ? f : f->more[i];
-		struct fake_topic *t = find_topic(b, topic);
+		struct fake_topic *t = fake_find_topic(b, topic);
 		bool template = str_is(topic, "TBW102") && b->auto_create;
 		if (!t && !template)
 			continue;
@@ -181,7 +174,7 @@ static void answer_route(struct fake *f, struct conn *c, struct frame_id id, str
 			                                       .write = t ? t->nqueues : 8, .perm = t ? t->perm : 7 };
 	}
 	if (!r.nbrokers) {
-		answer(c, id, RESP_TOPIC_NOT_EXIST, "No topic route info in name server for the topic");
+		fake_answer(c, id, RESP_TOPIC_NOT_EXIST, "No topic route info in name server for the topic");
 		return;
 	}
 	frame_answer(&o, conn_out(c), id, 0, (struct mq_str){ 0 });
@@ -194,7 +187,7 @@ static void answer_send(struct fake *f, struct conn *c, struct frame *in)
 {
 	bool v2 = in->code != REQ_SEND_MESSAGE;
 	struct mq_str topic = frame_get(in, v2 ? "b" : "topic");
-	struct fake_topic *t = find_topic(f, topic);
+	struct fake_topic *t = fake_find_topic(f, topic);
 	struct fake_queue *q;
 	struct frame_out o;
 	char name[256];
@@ -206,7 +199,7 @@ static void answer_send(struct fake *f, struct conn *c, struct frame *in)
 	}
 	str_i32(frame_get(in, v2 ? "e" : "queueId"), &queue);
 	if (!t || queue < 0 || queue >= t->nqueues) {
-		answer(c, frame_id_of(in), t ? RESP_SYSTEM_ERROR : RESP_TOPIC_NOT_EXIST, "topic or queue not there");
+		fake_answer(c, frame_id_of(in), t ? RESP_SYSTEM_ERROR : RESP_TOPIC_NOT_EXIST, "topic or queue not there");
 		return;
 	}
 	q = &t->queue[queue];
@@ -256,7 +249,7 @@ static void answer_pull(struct fake *f, struct conn *c, struct frame_id id, stru
 
 static void on_pull(struct fake *f, struct conn *c, struct frame *in)
 {
-	struct fake_topic *t = find_topic(f, frame_get(in, "topic"));
+	struct fake_topic *t = fake_find_topic(f, frame_get(in, "topic"));
 	struct fake_parked *p;
 	int32_t queue = 0, max = 0, flags = 0;
 	int64_t off = 0;
@@ -270,11 +263,11 @@ static void on_pull(struct fake *f, struct conn *c, struct frame *in)
 		known |= f->known_conn[i] == c;
 	if (!(flags & PULL_SUBSCRIPTION) && !known) {
 		f->unknown_pulls++;
-		answer(c, frame_id_of(in), RESP_SUBSCRIPTION_NOT_EXIST, "the consumer's group info not exist");
+		fake_answer(c, frame_id_of(in), RESP_SUBSCRIPTION_NOT_EXIST, "the consumer's group info not exist");
 		return;
 	}
 	if (!t || queue < 0 || queue >= t->nqueues) {
-		answer(c, frame_id_of(in), RESP_TOPIC_NOT_EXIST, "topic not exist");
+		fake_answer(c, frame_id_of(in), RESP_TOPIC_NOT_EXIST, "topic not exist");
 		return;
 	}
 	if (off == t->queue[queue].max && !f->no_hold && (flags & PULL_SUSPEND) && t->queue[queue].reset_to < 0) {
@@ -287,61 +280,7 @@ static void on_pull(struct fake *f, struct conn *c, struct frame *in)
 	answer_pull(f, c, frame_id_of(in), t, queue, off, max);
 }
 
-/* ---- Pops ------------------------------------------------------------------------------------------------------------ */
-
-enum { POP_MS = 1700000 };
-
-static void on_pop(struct fake *f, struct conn *c, struct frame *in)
-{
-	struct fake_topic *t = find_topic(f, frame_get(in, "topic"));
-	struct frame_out o;
-	char starts[64];
-	int32_t max = 0;
-
-	str_i32(frame_get(in, "maxMsgNums"), &max);
-	for (int i = 0; t && i < t->nqueues; i++) {
-		struct fake_queue *q = &t->queue[i];
-
-		if (q->popped >= q->max)
-			continue;
-		snprintf(starts, sizeof starts, "0 %d %lld", i, (long long)q->popped);
-		frame_answer(&o, conn_out(c), frame_id_of(in), RESP_SUCCESS, str_of("FOUND"));
-		frame_i64(&o, "popTime", POP_MS);
-		frame_str(&o, "invisibleTime", frame_get(in, "invisibleTime"));
-		frame_i64(&o, "reviveQid", 3);
-		if (!f->no_handles)
-			frame_cstr(&o, "startOffsetInfo", starts);
-		frame_body(&o);
-		for (; max-- > 0 && q->popped < q->max; q->popped++)
-			buf_str(o.buf, buf_view(&q->record[q->popped - q->first]));
-		frame_end(&o);
-		return;
-	}
-	answer(c, frame_id_of(in), RESP_POLLING_TIMEOUT, "NO_MESSAGE_IN_QUEUE");
-}
-
-static void on_lent(struct fake *f, struct conn *c, struct frame *in)
-{
-	struct fake_lent *l = &f->lent[f->nlent];
-	struct frame_out o;
-
-	assert(f->nlent < FAKE_OFFSETS);
-	f->nlent++;
-	*l = (struct fake_lent){ .code = in->code, .ms = -1 };
-	str_i32(frame_get(in, "queueId"), &l->queue);
-	str_i64(frame_get(in, "offset"), &l->off);
-	str_i64(frame_get(in, "invisibleTime"), &l->ms);
-	snprintf(l->handle, sizeof l->handle, MQ_STR_FMT, MQ_STR_ARG(frame_get(in, "extraInfo")));
-	frame_answer(&o, conn_out(c), frame_id_of(in), RESP_SUCCESS, (struct mq_str){ 0 });
-	if (in->code == REQ_CHANGE_MESSAGE_INVISIBLETIME) {
-		frame_i64(&o, "popTime", POP_MS + f->nlent);
-		frame_str(&o, "invisibleTime", frame_get(in, "invisibleTime"));
-		frame_i64(&o, "reviveQid", 4);
-	}
-	frame_end(&o);
-}
-
-/* ---- Offsets of groups ----------------------------------------------------------------------------------------------- */
+/* ---- Offsets and members --------------------------------------------------------------------------------------------- */
 
 static void answer_offset(struct conn *c, struct frame_id id, int64_t off)
 {
@@ -354,7 +293,7 @@ static void answer_offset(struct conn *c, struct frame_id id, int64_t off)
 
 static void on_offset(struct fake *f, struct conn *c, struct frame *in)
 {
-	struct fake_topic *t = find_topic(f, frame_get(in, "topic"));
+	struct fake_topic *t = fake_find_topic(f, frame_get(in, "topic"));
 	char group[256], topic[256];
 	struct fake_offset *o;
 	int32_t queue = 0;
@@ -364,7 +303,7 @@ static void on_offset(struct fake *f, struct conn *c, struct frame *in)
 	snprintf(topic, sizeof topic, MQ_STR_FMT, MQ_STR_ARG(frame_get(in, "topic")));
 	str_i32(frame_get(in, "queueId"), &queue);
 	if (!t || queue < 0 || queue >= t->nqueues) {
-		answer(c, frame_id_of(in), RESP_TOPIC_NOT_EXIST, "topic not exist");
+		fake_answer(c, frame_id_of(in), RESP_TOPIC_NOT_EXIST, "topic not exist");
 		return;
 	}
 	switch (in->code) {
@@ -382,14 +321,14 @@ static void on_offset(struct fake *f, struct conn *c, struct frame *in)
 		if (o && o->off >= 0)
 			answer_offset(c, frame_id_of(in), o->off);
 		else
-			answer(c, frame_id_of(in), RESP_QUERY_NOT_FOUND, "Not found");
+			fake_answer(c, frame_id_of(in), RESP_QUERY_NOT_FOUND, "Not found");
 		return;
 	default:
 		o = find_offset(f, group, topic, queue, true);
 		if (str_i64(frame_get(in, "commitOffset"), &off) == 0)
 			o->off = off;
 		o->commits++;
-		answer(c, frame_id_of(in), 0, NULL);
+		fake_answer(c, frame_id_of(in), 0, NULL);
 	}
 }
 
@@ -410,7 +349,7 @@ static void on_heartbeat(struct fake *f, struct conn *c, struct frame *in)
 		}
 		body_heartbeat_free(&h);
 	}
-	answer(c, frame_id_of(in), 0, NULL);
+	fake_answer(c, frame_id_of(in), 0, NULL);
 }
 
 static void forget(struct fake *f, struct conn *c)
@@ -435,7 +374,7 @@ static void on_members(struct fake *f, struct conn *c, struct frame *in)
 	for (int i = 0; i < f->nknown; i++)
 		id[l.n++] = str_of(f->known[i]);
 	if (!f->nknown) {
-		answer(c, frame_id_of(in), RESP_SYSTEM_ERROR, "no consumer for this group");
+		fake_answer(c, frame_id_of(in), RESP_SYSTEM_ERROR, "no consumer for this group");
 		return;
 	}
 	frame_answer(&o, conn_out(c), frame_id_of(in), 0, (struct mq_str){ 0 });
@@ -531,11 +470,11 @@ static void right_answer(struct fake *f, struct conn *c, struct frame *in)
 		on_pull(f, c, in);
 		return;
 	case REQ_POP_MESSAGE:
-		on_pop(f, c, in);
+		fake_on_pop(f, c, in);
 		return;
 	case REQ_ACK_MESSAGE:
 	case REQ_CHANGE_MESSAGE_INVISIBLETIME:
-		on_lent(f, c, in);
+		fake_on_settled(f, c, in);
 		return;
 	case REQ_HEART_BEAT:
 		on_heartbeat(f, c, in);
@@ -550,11 +489,11 @@ static void right_answer(struct fake *f, struct conn *c, struct frame *in)
 	case REQ_CONSUMER_SEND_MSG_BACK:
 	case REQ_END_TRANSACTION:
 	case REQ_SEND_REPLY_MESSAGE_V2:
-		answer(c, frame_id_of(in), RESP_SUCCESS, NULL);
+		fake_answer(c, frame_id_of(in), RESP_SUCCESS, NULL);
 		return;
 	case REQ_UNREGISTER_CLIENT:
 		forget(f, c);
-		answer(c, frame_id_of(in), 0, NULL);
+		fake_answer(c, frame_id_of(in), 0, NULL);
 		return;
 	case REQ_GET_MAX_OFFSET:
 	case REQ_GET_MIN_OFFSET:
@@ -564,7 +503,7 @@ static void right_answer(struct fake *f, struct conn *c, struct frame *in)
 		on_offset(f, c, in);
 		return;
 	default:
-		answer(c, frame_id_of(in), RESP_REQUEST_CODE_NOT_SUPPORTED, "request type not supported");
+		fake_answer(c, frame_id_of(in), RESP_REQUEST_CODE_NOT_SUPPORTED, "request type not supported");
 	}
 }
 
@@ -611,19 +550,12 @@ static void delay_answer(struct fake *f, struct conn *c, size_t from, int ms)
 	uv_timer_start(&l->timer, on_later, (uint64_t)ms, 0);
 }
 
-int fake_at(int code)
-{
-	if (code >= 200000)
-		return FAKE_CODES - 1 - code % 200000 % 50;
-	return code >= 0 && code < FAKE_CODES ? code : 0;
-}
-
 static int on_request(struct conn *c, struct frame *in)
 {
 	struct fake *f = conn_public(c)->owner;
 	struct buf *last;
 	size_t from;
-	int at = fake_at(in->code);
+	int at = fake_slot(in->code);
 
 	f->count[at]++;
 	last = &f->last[at];
@@ -643,7 +575,7 @@ static int on_request(struct conn *c, struct frame *in)
 		r->times--;
 		switch (r->act) {
 		case FAKE_ANSWER:
-			answer(c, frame_id_of(in), r->answer, r->remark);
+			fake_answer(c, frame_id_of(in), r->answer, r->remark);
 			return 0;
 		case FAKE_SILENT:
 			return 0;
@@ -698,7 +630,7 @@ void fake_script(struct fake *f, int code, int times, enum fake_act act, int ans
 
 const char *fake_field(struct fake *f, int code, const char *name)
 {
-	const struct buf *b = &f->last[fake_at(code)];
+	const struct buf *b = &f->last[fake_slot(code)];
 	const char *p = b->p, *end = b->p + b->n;
 
 	while (p < end) {
@@ -712,7 +644,7 @@ const char *fake_field(struct fake *f, int code, const char *name)
 
 struct mq_str fake_body(struct fake *f, int code)
 {
-	return buf_view(&f->last_body[fake_at(code)]);
+	return buf_view(&f->last_body[fake_slot(code)]);
 }
 
 struct request_all {

@@ -1,6 +1,6 @@
 /* fake.h: a scripted name server and broker in one, on the loop of the test.
  *
- * By itself it does what a small right broker would do: routes, heartbeats, members, sends, pulls that wait, offsets, pops.
+ * By itself it does what a small right broker would do: routes, heartbeats, members, sends, pulls that wait, offsets.
  * A test says what goes wrong: answer the next requests of a code with something else, not at all, twice, or by hanging
  * up.  Everything that came is counted and the last fields of each request code are kept. */
 #ifndef TESTS_FAKE_H
@@ -9,7 +9,14 @@
 #include "base/buf.h"
 #include "net/server.h"
 
-enum { FAKE_CODES = 512, FAKE_TOPICS = 8, FAKE_QUEUES = 16, FAKE_RULES = 16, FAKE_OFFSETS = 64, FAKE_MEMBERS = 64 };
+enum { FAKE_CODES = 512, FAKE_TOPICS = 8, FAKE_QUEUES = 16, FAKE_RULES = 16, FAKE_OFFSETS = 64, FAKE_MEMBERS = 64,
+	FAKE_LENT = 64 };
+
+/* Where what belongs to a request code is kept, in count[] and the like: those of pop are large numbers. */
+static inline int fake_slot(int code)
+{
+	return code >= 0 && code < FAKE_CODES ? code : code >= 200050 && code < 200060 ? FAKE_CODES - 20 + code - 200050 : 0;
+}
 
 enum fake_act {
 	FAKE_ANSWER,        /* with this code and remark */
@@ -24,7 +31,7 @@ struct fake_queue {
 	int64_t first;              /* offset of record[0] */
 	size_t nrecords;
 	int64_t reset_to;           /* >= 0: the next pull is told code 21 and this */
-	int64_t popped;             /* the next message that a pop gets */
+	int64_t popped;             /* before this all has been popped */
 };
 
 struct fake_topic {
@@ -46,11 +53,11 @@ struct fake_offset {
 	int commits;
 };
 
-/* An ack, or another time for a popped message. */
+/* A message that a pop took. */
 struct fake_lent {
-	int code, queue;
-	int64_t off, ms;
-	char handle[128];
+	int topic, queue;
+	int64_t off, pop_ms;        /* pop_ms: of the handle that counts */
+	bool here;                  /* it is to come again */
 };
 
 struct fake_parked;
@@ -88,9 +95,11 @@ struct fake {
 	struct buf answer_body;
 	char lock_of[FAKE_OFFSETS][400]; /* client@topic@queue of each lock */
 	int nlocks;
-	struct fake_lent lent[FAKE_OFFSETS]; /* what was said of popped messages, in order */
+	struct fake_lent lent[FAKE_LENT]; /* popped and not acked */
 	int nlent;
-	bool no_handles;            /* answers to pops lack what a handle is made of */
+	int64_t pop_ms;             /* of the last pop or change: each has another */
+	bool pop_no_handles;        /* answers to pops lack what handles are made of */
+	int pop_max;                /* of one answer; 0: what is asked for */
 	int unknown_pulls;          /* pulls of members that sent no heartbeat on their connection */
 };
 
@@ -110,8 +119,6 @@ void fake_put_record(struct fake *f, const char *topic, int queue, const void *p
 void fake_record(struct fake *f, struct buf *b, const char *topic, int queue, int64_t off, const char *body,
                  const char *tag, int sys_flag);
 
-/* Where count, last and delay_ms have a code. */
-int fake_at(int code);
 /* The next `times` requests of this code are treated so. */
 void fake_script(struct fake *f, int code, int times, enum fake_act act, int answer, const char *remark);
 /* A field of the last request of this code; "" if it had none. */
@@ -125,6 +132,10 @@ const char *fake_lock(struct fake *f, const char *topic, int queue);
 void fake_set_lock(struct fake *f, const char *topic, int queue, const char *client);
 void fake_set_offset(struct fake *f, const char *group, const char *topic, int queue, int64_t off);
 int fake_commits(struct fake *f, const char *group, const char *topic, int queue);
+/* A message that was popped comes again, under another handle: its time is over. */
+void fake_pop_again(struct fake *f, const char *topic, int queue, int64_t off);
+/* Offsets of what was popped and not acked, "0 1 2"; of those only that are to come again. */
+const char *fake_lent(struct fake *f, bool here);
 /* Tell all clients that the members of a group changed. */
 void fake_notify(struct fake *f, const char *group);
 /* Send any request to all clients.  What they answer is in answer_code and answer_body. */
