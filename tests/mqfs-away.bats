@@ -8,7 +8,7 @@ setup() {
 	start_cluster
 	mq-admin updateTopic -c DefaultCluster -t T -r 1 -w 1
 	echo x | mq-send T
-	mount_mqfs -o timeout=500ms
+	mount_mqfs -o timeout=${quick:=500ms}
 	T=$M/topics/T
 	Q=$T/queues/b:0
 }
@@ -16,6 +16,7 @@ setup() {
 teardown() {
 	kill -CONT "$broker_pid" "$ns_pid" 2>/dev/null || :
 	mqfs_teardown
+	[ -z "${far:-}" ] || no_far_cluster
 }
 
 # Run CODE with `path` set; prints the name of its errno, or OK; it must not take longer than 5 s.
@@ -154,26 +155,33 @@ else: assert n == b"", n' "$T/tail" "$T/send" >out 3>&- &
 	run -2 mqfs
 }
 
-@test "a broker that is cut off by its network: calls end, and work again when it is back" {
-	[ "$(id -u)" = 0 ] && command -v ip >/dev/null && ip netns add "mqfs$$" 2>/dev/null || skip "no network namespaces here"
-	unmount
-	stop_broker
-	veth=mqf$((RANDOM % 10000))
-	ip link add $veth type veth peer name eth0 netns "mqfs$$"
-	ip addr add 10.213.$((veth_net = RANDOM % 250)).1/24 dev $veth
+# A cluster in a network namespace of its own, $far, at $far_ip; $veth is its wire.
+far_network() {
+	local net=$((RANDOM % 250))
+	[ "$(id -u)" = 0 ] && command -v ip >/dev/null && ip netns add "mqfs$$" 2>/dev/null || return 1
+	far=mqfs$$ veth=mqf$((RANDOM % 10000)) far_ip=10.213.$net.2
+	ip link add $veth type veth peer name eth0 netns "$far" || return 1
+	ip addr add 10.213.$net.1/24 dev $veth
 	ip link set $veth up
-	ip -n "mqfs$$" addr add 10.213.$veth_net.2/24 dev eth0
-	ip -n "mqfs$$" link set eth0 up
-	ip -n "mqfs$$" link set lo up
-	ip netns exec "mqfs$$" mq-namesrv -p listenPort=9876 2>ns2.log 3>&- &
-	pids+=($!)
-	ip netns exec "mqfs$$" mq-broker -n 10.213.$veth_net.2:9876 -p listenPort=10911 -p brokerIP1=10.213.$veth_net.2 -p brokerName=b \
-		-p storePathRootDir="$PWD/store2" -p mappedFileSizeCommitLog=67108864 2>broker2.log 3>&- &
-	pids+=($!)
-	export NAMESRV_ADDR=10.213.$veth_net.2:9876
+	ip -n "$far" addr add $far_ip/24 dev eth0
+	ip -n "$far" link set eth0 up
+	ip -n "$far" link set lo up
+}
+
+no_far_cluster() {
+	stop_far_cluster
+	ip link del "$veth" 2>/dev/null || :
+	ip netns del "$far"
+	far=
+}
+
+@test "a broker that is cut off by its network: calls end, and work again when it is back" {
+	far_network || skip "no network namespaces here"
+	unmount
+	start_far_cluster
 	until_true mq-admin updateTopic -c DefaultCluster -t T -r 1 -w 1
-	echo x | mq-send T
-	mount_mqfs -o timeout=500ms
+	until_true sh -c 'echo x | mq-send T'
+	mount_mqfs -o timeout=$quick
 	cat "$Q/max"
 	ip link set $veth down
 	run -0 errno_of "$Q/max" "$read_all"
@@ -184,7 +192,4 @@ else: assert n == b"", n' "$T/tail" "$T/send" >out 3>&- &
 	assert_output --regexp '^(ETIMEDOUT|EHOSTDOWN)$'
 	ip link set $veth up
 	works_again
-	unmount
-	ip netns del "mqfs$$"
-	ip link del $veth 2>/dev/null || :
 }

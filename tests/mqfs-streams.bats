@@ -46,7 +46,7 @@ reader() { # reader COMMAND...
 	kill $reader
 }
 
-@test "tail -f and tail -F of a stream show each message once, within a second and a half" {
+@test "tail -f and tail -F of a stream show each message once, while it goes on" {
 	for option in -f -F; do
 		reader tail $option "$T/tail"
 		until_true opened $reader
@@ -56,7 +56,8 @@ reader() { # reader COMMAND...
 		done
 		start=$(date +%s%N)
 		until_true lines_in out 3
-		[ $((($(date +%s%N) - start) / 1000000)) -lt 1500 ]
+		# tail looks every second; the rest is for a machine that is busy.
+		[ $((($(date +%s%N) - start) / 1000000)) -lt 5000 ]
 		for i in 4 5 6; do
 			sleep 0.7
 			echo "$option$i" >"$T/send"

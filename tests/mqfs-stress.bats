@@ -27,7 +27,7 @@ for i in range(100):
     e.register(fd, select.EPOLLIN)
     fds.append(fd)
 gone = (errno.ENOTCONN, errno.ECONNABORTED, errno.ENODEV)
-end = time.time() + 10
+end = time.time() + 60
 mount_gone = False
 for step in range(random.randrange(5, 60)):
     act = random.random()
@@ -57,7 +57,7 @@ for fd in fds:
 EOF
 	for round in $(seq "${MQFS_ROUNDS:-10}"); do
 		mount_mqfs
-		within 20 python3 pollers.py "$T/tail" "$T/send" "$round" "$fs_pid" || { echo "round $round"; cat fs.log; false; }
+		within 90 python3 pollers.py "$T/tail" "$T/send" "$round" "$fs_pid" || { echo "round $round"; cat fs.log; false; }
 		kill -TERM "$fs_pid" 2>/dev/null || :
 		ended "$fs_pid"
 		assert_equal $status 0
@@ -71,6 +71,8 @@ rss() { # MiB
 
 @test "many names looked up and forgotten: memory comes back" {
 	[ -w /proc/sys/vm/drop_caches ] || skip "the kernel can be made to forget by root only"
+	# What was freed is to be gone, also where a sanitizer would keep it back.
+	export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}quarantine_size_mb=1:allocator_release_to_os_interval_ms=500
 	mount_mqfs
 	ls "$T" >/dev/null
 	before=$(rss)

@@ -54,17 +54,44 @@ total() { # total TOPIC: messages
 	awk -F'\t' '{ n += $3 - $2 } END { print n + 0 }' "$M/topics/$1/stats"
 }
 
+# In the network namespace $far, at $far_ip.
+start_far_cluster() {
+	ip netns exec "$far" mq-namesrv -p listenPort=9876 2>ns2.log 3>&- &
+	pids+=($!)
+	ip netns exec "$far" mq-broker -n "$far_ip:9876" -p listenPort=10911 -p brokerIP1="$far_ip" -p brokerName=b \
+		-p storePathRootDir="$PWD/store2" -p mappedFileSizeCommitLog=67108864 2>broker2.log 3>&- &
+	pids+=($!)
+	export NAMESRV_ADDR=$far_ip:9876
+}
+stop_far_cluster() { :; }
+
 # ---- Against a cluster that is there: MQFS_CLUSTER=NAMESRV:PORT MQFS_CLUSTER_DIR=DIR (of tests/peer/java/run-reference) ------
 
 if [ -n "${MQFS_CLUSTER:-}" ]; then
+	quick=2s # as far as a Java server is
+	reference() { "$src/tests/peer/java/run-reference" "$@" 3>&-; }
 	start_cluster() {
 		local t
 		export NAMESRV_ADDR=$MQFS_CLUSTER
+		[ -s "$MQFS_CLUSTER_DIR/broker.pid" ] || start_broker
 		broker_pid=$(cat "$MQFS_CLUSTER_DIR/broker.pid")
 		ns_pid=$(cat "$MQFS_CLUSTER_DIR/namesrv.pid")
 		broker_port=$(mq-admin clusterList | awk -F'[\t:]' 'NR == 1 { print $5 }')
 		for t in T T2 new; do mq-admin deleteTopic -c DefaultCluster -t $t >/dev/null; done
 		for t in G G9; do mq-admin deleteSubGroup -c DefaultCluster -g $t -r true >/dev/null; done
 	}
-	stop_broker() { skip "this broker is not ours to stop"; }
+	stop_broker() { # with SIGKILL only: it comes back as it was
+		[ "${1:-}" = KILL ] || skip "this broker cannot be started with other settings"
+		reference kill-broker "$MQFS_CLUSTER_DIR"
+	}
+	start_broker() {
+		reference start-broker "$MQFS_CLUSTER_DIR"
+		broker_pid=$(cat "$MQFS_CLUSTER_DIR/broker.pid")
+	}
+	start_far_cluster() {
+		BIND=$far_ip NAMESRVS=$far_ip:9876 EXTRA_CONF=brokerIP1=$far_ip BROKER_NAME=b \
+			ip netns exec "$far" "$src/tests/peer/java/run-reference" start "$PWD/far" 9876 10911 3>&-
+		export NAMESRV_ADDR=$far_ip:9876
+	}
+	stop_far_cluster() { reference stop "$PWD/far" || :; }
 fi

@@ -27,14 +27,16 @@ for e in os.scandir(sys.argv[1]): assert e.inode() == e.stat(follow_symlinks=Fal
 }
 
 @test "a message is a file with its body, its size and the time it was stored" {
-	printf 'first' | mq-send -w -q b:0 -k key1 -T tagA -H colour=blue T
 	before=$(date +%s)
+	printf 'first' | mq-send -w -q b:0 -k key1 -T tagA -H colour=blue T
+	after=$(date +%s)
 	mount_mqfs
 	f=$M/topics/T/queues/b:0/messages/0
 	run -0 cat "$f"
 	assert_output first
 	assert_equal "$(stat -c %s "$f")" 5
-	[ $(($(stat -c %Y "$f") - before)) -le 1 ]
+	stored=$(stat -c %Y "$f")
+	[ "$stored" -ge "$before" ] && [ "$stored" -le "$after" ]
 	assert_equal "$(stat -c %F "$f")" "regular file"
 	run -0 getfattr --absolute-names --only-values -n user.mq.keys "$f"
 	assert_output key1
@@ -177,7 +179,7 @@ for path in sys.argv[1:]:
 	wait $df_pids
 	took=$((($(date +%s%N) - start) / 1000000))
 	kill -CONT "$broker_pid" "$ns_pid"
-	[ $took -lt 5000 ]
+	[ $took -lt 10000 ]
 }
 
 @test "what is written where nothing can be written is refused" {
