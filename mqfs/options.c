@@ -158,6 +158,7 @@ void options_parse(int argc, char **argv)
 		cli_usage_error("-o timeout: 100ms to 10m are allowed");
 	if (mqclient_address(addr, options.addr, sizeof(options.addr), &err) != 0)
 		cli_usage_error("%s", err.text);
+	options.read_only |= mqclient_addr_kind(options.addr) == MQCLIENT_STORE;
 	/* The directory itself may be a dead mount, which cannot be looked at; what it is in can. */
 	options.mountpoint = realpath(argv[optind], NULL);
 	if (!options.mountpoint) {

@@ -20,6 +20,7 @@
 enum {
 	SMALL = 4096,
 	BATCH = 128, BATCH_BYTES = 64 * 1024,
+	PERM_WRITE = 2, /* of a queue in a route, the protocol's number */
 	FLIGHT_BYTES = 8 * 1024 * 1024, FLIGHT_MESSAGES = 128, WAITERS = 16, RESULTS = 64, JSON_LINE_MAX = 8 * 1024 * 1024,
 };
 
@@ -142,6 +143,7 @@ struct sending {
 	struct post *p;
 	size_t bytes, n;
 	struct bytes lines;             /* each with its newline */
+	char why[200];                  /* of one that no queue was found for */
 };
 
 static void pump(struct post *p, bool all);
@@ -197,26 +199,52 @@ static void stored(struct post *p, const struct mqclient_sent *s, size_t n)
 	snprintf(r->offset, sizeof(r->offset), "%lld", (long long)(s->queue_off + (int64_t)n - 1));
 }
 
+static void end_sending(struct sending *one)
+{
+	struct post *p = one->p;
+
+	p->open -= one->n;
+	p->open_bytes -= one->bytes;
+	bytes_free(&one->lines);
+	free(one);
+	go_on(p);
+}
+
+/* No queue may be written to.  The topic was there when the file was opened: its brokers allow no writing, or they are away. */
+static void no_queue(void *arg)
+{
+	struct sending *one = arg;
+	struct cluster_route_queue *q = NULL;
+	size_t n = 0, writable = 0;
+	int rc = cluster_route(one->p->topic, &q, &n);
+
+	for (size_t i = 0; i < n; i++)
+		writable += (q[i].perm & PERM_WRITE) && q[i].write > 0;
+	free(q);
+	failed(one->p, rc == 0 && n && !writable ? -EACCES : -EHOSTDOWN, one->why);
+	end_sending(one);
+}
+
 static void on_sent(void *arg, const struct mqclient_sent *s)
 {
 	struct sending *one = arg;
 	struct post *p = one->p;
 	int rc = s->rc ? fail_errno(&s->err) : 0;
 
-	p->open -= one->n;
-	p->open_bytes -= one->bytes;
 	if (rc == 0) {
 		stored(p, s, one->n);
 	} else if (rc == -EMSGSIZE && one->n > 1) {
 		each_by_itself(p, bytes_view(&one->lines));
 	} else {
 		fail_error(p->topic, &s->err);
-		/* The topic was there when the file was opened: those who served it are away. */
-		failed(p, s->rc == MQ_ENOROUTE ? -EHOSTDOWN : rc, s->err.text);
+		if (s->rc == MQ_ENOROUTE) {
+			snprintf(one->why, sizeof(one->why), "%.190s", s->err.text);
+			task_start(no_queue, one, task_now_ms() + options.timeout_ms);
+			return;
+		}
+		failed(p, rc, s->err.text);
 	}
-	bytes_free(&one->lines);
-	free(one);
-	go_on(p);
+	end_sending(one);
 }
 
 static void send_messages(struct post *p, const struct mq_message *m, size_t n, const struct mqclient_send_opt *opt, struct mq_str lines)

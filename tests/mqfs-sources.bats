@@ -62,7 +62,11 @@ state() { # state DIR
 	within 20 grep -r nothing-like-this "$M" || [ $? = 1 ]
 	within 20 tar cf x.tar "$M"
 	assert_equal "$(find "$M/topics" -path '*/messages/*' -newermt '1 hour ago' -size -4c | wc -l)" 100
-	run -2 bash -c 'mkdir "$1" || exit 2' - "$M/topics/new"
+	for act in 'mkdir "$1"/new' 'touch "$1"/T/new' 'rm "$1"/T/stats' 'mv "$1"/T "$1"/T9' 'chmod 600 "$1"/T' ': >"$1"/T/queues/store:1/messages/0'; do
+		run ! bash -c "$act" - "$M/topics"
+		assert_output --partial "Read-only file system"
+	done
+	grep -q " $M fuse.mqfs ro," /proc/mounts
 	unmount
 	assert_equal "$(state "$Q")" "$before"
 }

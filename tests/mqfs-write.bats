@@ -162,6 +162,17 @@ print(why)
 sys.exit(why != sys.argv[2])' "$T/send" "$@"
 }
 
+@test "a topic that may not be written to is EACCES, not a broker that is away" {
+	echo perm=4 >"$T/config"
+	until_true refused EACCES
+	run -1 bash -c 'seq 3 | tee "$1" >/dev/null' - "$T/lines"
+	assert_output --partial "Permission denied"
+	echo perm=6 >"$T/config"
+	until_true refused OK
+	run -0 cat "$Q"/messages/*
+	assert_output x
+}
+
 @test "settings are edited as a file, also as vi does it" {
 	sed 's/^readQueueNums=.*/readQueueNums=3/' "$T/config" >new
 	cat new >"$T/config"

@@ -170,6 +170,18 @@ for path in sys.argv[1:]:
 	[ -L copy/tail ]
 }
 
+@test "without streams also programs that follow links neither wait nor consume" {
+	seq 30 | mq-send T
+	mq-recv -g G -c 5 T >/dev/null
+	mount_mqfs -o nostreams
+	before=$(cat "$M/groups/G/lag")
+	within 20 grep -R no-such-text "$M/topics" "$M/groups" || [ $? = 1 ]
+	within 20 cp -rL "$M/topics/T" copy
+	within 20 tar chf all.tar "$M/topics" "$M/groups"
+	assert_equal "$(cat "$M/groups/G/lag")" "$before"
+	[ ! -e copy/tail ]
+}
+
 @test "df is quick whatever the brokers do" {
 	echo x | mq-send T
 	mount_mqfs
