@@ -22,6 +22,9 @@ static inline uint64_t digest_of(const void *bytes, size_t n)
 	if (n)
 		memcpy(&v, p, n);      /* no bytes may have no address */
 	h = (h ^ v) * 0xc4ceb9fe1a85ec53u;
+	/* A product carries bits upwards only: without the second one the low bits, by which tables are indexed, would know nothing of
+	 * the last three bytes. */
+	h = (h ^ h >> 32) * 0xff51afd7ed558ccdu;
 	return h ^ h >> 32;
 }
 
