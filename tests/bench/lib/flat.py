@@ -60,14 +60,14 @@ def queues(pair, take):
     wire = Wire(pair.many.port)
     for n in (100, 1000, 10000, 100000):
         # A topic has at most 65,535: sends go round one of them, the rest is in use in another.
-        parts = {f"wide{n}.{i}": min(QUEUES_MAX, n - i) for i in range(0, n, QUEUES_MAX)}
+        parts = {f"wide{n}_{i}": min(QUEUES_MAX, n - i) for i in range(0, n, QUEUES_MAX)}
         wire.ask_all(topic(name, count) for name, count in parts.items())
         for name, count in parts.items():
             # Files are made once, and not at once: that is not what a send costs.
             pair.many.load("send", "--in-flight", 256, "--queues", count, "-t", name, "--count", count)
             folder = os.path.join(pair.many.store(), "consumequeue", name)
             wait_for(f"files of {count} queues", lambda: os.path.isdir(folder) and len(os.listdir(folder)) == count, 120, 0.2)
-        pair.compare("queues", n, take, "-t", f"wide{n}.0", "--queues", parts[f"wide{n}.0"])
+        pair.compare("queues", n, take, "-t", f"wide{n}_0", "--queues", parts[f"wide{n}_0"])
     wire.close()
 
 
