@@ -1,5 +1,6 @@
 /* broker.c: start, turn, stop. */
 #include "broker.h"
+#include "fence.h"
 #include "client_table.h"
 #include "cold.h"
 #include "delay.h"
@@ -526,6 +527,7 @@ int broker_start(struct broker **out, uv_loop_t *loop, const struct broker_opt *
 		goto failed;
 	if (b->conf->brokerRole == ROLE_SLAVE)
 		b->replica = ha_replica_new(b);
+	b->deposed = b->conf->masterFence && fence_applies(b) ? DEPOSED_UNKNOWN : DEPOSED_NOT;
 	b->reg = register_new(b);
 	watch_idle(b);
 	say_what_is_promised(b->conf);

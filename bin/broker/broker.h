@@ -128,6 +128,7 @@ struct broker {
 	struct buf scratch;         /* of one handler call */
 
 	bool stopping;              /* requests are turned away */
+	enum { DEPOSED_NOT, DEPOSED_UNKNOWN, DEPOSED_BY_OTHER } deposed; /* fence.h */
 	bool leaving;               /* broker_stop() was called */
 	int waits;                  /* parts of the current step of the stop that are not done yet */
 	int closed;                 /* handles that have ended */

@@ -139,6 +139,8 @@ enum { ROLE_ASYNC_MASTER, ROLE_SYNC_MASTER, ROLE_SLAVE };
 	K(i32, controllerHeartBeatTimeoutMills, "10000", 10, INT32_MAX, CONF_RUNTIME, "ms without one after which the broker is dead") \
 	K(i32, brokerElectionPriority, "2147483647", 0, INT32_MAX, CONF_RUNTIME, "among equals the lowest is elected") \
 	K(boolean, asyncLearner, "false", 0, 0, 0, "slave of a controller's group that never is in sync, nor master") \
+	K(boolean, masterFence, "false", 0, 0, 0, \
+	  "master: takes no message before a name server has said that nobody was promoted in its place (our own key)") \
 	K(boolean, syncFromLastFile, "false", 0, 0, 0, "slave without a log: take the master's last segment only") \
 	K(boolean, offsetCheckInSlave, "false", 0, 0, CONF_RUNTIME, "slave: tell consumers that their offset has moved, as a master does")
 

@@ -1,5 +1,6 @@
 /* dispatch.c: THE table of what this broker serves, and the way of a request through it. */
 #include "broker.h"
+#include "fence.h"
 #include "handle.h"
 #include <base/err.h>
 #include <assert.h>
@@ -158,6 +159,11 @@ int dispatch_request(struct broker *b, struct conn *c, struct frame *f, bool vip
 	if (header_decode(e->request->header, f, header, &err) < 0) {
 		b->metrics.bad_requests++;
 		reply(&q, RESP_SYSTEM_ERROR, "%s", err.text);
+		return 0;
+	}
+	if (b->deposed && fence_stops(f->code)) {
+		reply(&q, RESP_SERVICE_NOT_AVAILABLE, b->deposed == DEPOSED_BY_OTHER ? "another broker was made master of this name" :
+		      "no name server has said yet that this is the master of its name");
 		return 0;
 	}
 	q.h = header;

@@ -6,6 +6,7 @@
  * reached is tried again after 1 s, 2 s, 4 s, ... registerNameServerPeriod. */
 #include "register.h"
 #include "broker.h"
+#include "fence.h"
 #include "ha_replica.h"
 #include "member.h"
 #include "nsaddr.h"
@@ -37,6 +38,7 @@ struct ns {
 	struct conn *c;         /* NULL: not connected, nor on the way */
 	bool opened;
 	bool lost;              /* taken off the list: goes when its connection ends */
+	bool asking;            /* whether another broker is master now */
 	bool calling;           /* a registration is on its way */
 	bool wanted;            /* one more is to follow it */
 	bool failed;            /* the last try did not succeed: nobody waits for this one */
@@ -188,7 +190,7 @@ static void send_registration(struct ns *s)
 	struct frame_out o;
 	bool whole;
 
-	if (fenced(b))
+	if (fenced(b) || b->deposed || s->asking)
 		return;
 	if (s->calling) {
 		s->wanted = true;
@@ -217,6 +219,33 @@ static void send_registration(struct ns *s)
 	buf_str(o.buf, buf_view(body));
 	frame_end(&o);
 	conn_kick(s->c);
+}
+
+static void on_fence(void *arg, bool closed)
+{
+	struct ns *s = arg;
+
+	s->asking = false;
+	if (closed || s->r->stopping || s->lost)
+		return;
+	if (!s->r->b->deposed) {
+		send_registration(s);
+		return;
+	}
+	tried(s, true);
+	s->due_ms = clock_mono_ms() + HOMELESS_MS;
+	plan(s->r);
+}
+
+/* Registers, after a master has asked whether it still is one. */
+static void begin(struct ns *s)
+{
+	if (!fence_applies(s->r->b)) {
+		send_registration(s);
+	} else if (!s->asking) {
+		s->asking = true;
+		fence_ask(s->r->b, s->c, on_fence, s);
+	}
 }
 
 /* ---- Connections -------------------------------------------------------------------------------------------------------- */
@@ -248,7 +277,7 @@ static void on_opened(struct conn *c)
 	s->opened = true;
 	broker_conn_opened(s->r->b, c);
 	if (!s->lost && !s->r->stopping)
-		send_registration(s);
+		begin(s);
 }
 
 static void on_closed_conn(struct conn *c, int why)
@@ -259,7 +288,7 @@ static void on_closed_conn(struct conn *c, int why)
 	if (opened)
 		broker_conn_closed(s->r->b, c, why);
 	s->c = NULL;
-	s->opened = s->calling = s->whole = false;
+	s->opened = s->calling = s->asking = s->whole = false;
 	if (s->r->stopping) {
 		waited(s->r);
 		return;
@@ -282,7 +311,7 @@ static void attempt(struct ns *s)
 	s->whole = false;
 	if (s->c) {
 		if (s->opened)
-			send_registration(s);
+			begin(s);
 		return;
 	}
 	s->c = conn_dial(s->r->b->loop, s->addr, CONNECT_MS, &ns_ops, s, &e);
@@ -446,7 +475,7 @@ void register_stop(struct registrar *r, int timeout_ms, void (*done)(void *arg),
 		if (!s->c)
 			continue;
 		r->waits++; /* its end */
-		if (!s->opened || s->lost || fenced(b)) {
+		if (!s->opened || s->lost || fenced(b) || b->deposed) { /* what is registered under its name is another's */
 			conn_close(s->c);
 			continue;
 		}
