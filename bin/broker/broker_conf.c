@@ -164,7 +164,7 @@ static int check_role(const struct broker_conf *c, struct mq_error *e)
 		return err_wrap(e, "haMasterAddress");
 	if ((rc = ha_allow_check(str_of(c->haAllowedAddresses), e)) < 0)
 		return rc;
-	if (c->minInSyncReplicas > c->inSyncReplicas && !c->ackOnTwoMachines)
+	if (c->minInSyncReplicas > c->inSyncReplicas && !c->ackOnTwoMachines && !(c->enableControllerMode && c->allAckInSyncStateSet))
 		return err_set(e, MQ_EINVAL, "minInSyncReplicas %d is above inSyncReplicas %d", c->minInSyncReplicas, c->inSyncReplicas);
 	return 0;
 }

@@ -8,6 +8,7 @@
     Says what it has seen, and ends with 1 if an acknowledged message is missing, if two brokers acknowledged in one epoch, or
     if an offset was acknowledged twice."""
 import json
+import random
 import re
 import socket
 import statistics
@@ -42,7 +43,7 @@ class Peer:
 
 
 def master(namesrvs, topic):
-    for ns in namesrvs:
+    for ns in random.sample(namesrvs, len(namesrvs)):
         for name in (topic, "TBW102"):
             try:
                 head, body = Peer(ns, 1).ask(105, dict(topic=name))
@@ -134,7 +135,8 @@ def check(history, received, epochs):
         after = [a for a in acks if a > t + 0.02]
         if what.startswith("kill") and after:
             # From the kill to the first acknowledgement behind the longest pause that follows it.
-            near = [a for a in acks if t - 1 < a < t + 60]
+            end = min([u for u, _ in marks if u > t], default=t + 60)
+            near = [a for a in acks if t - 1 < a < end]
             pause = max(((b - a, b) for a, b in zip(near, near[1:]) if b > t), default=(0, t))
             gaps.append(pause[1] - t)
     print("acknowledged %d, tried again %d, epochs %d, marks %d" % (len(acks), errs, len(owner), len(marks)))
