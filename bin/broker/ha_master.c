@@ -51,6 +51,14 @@ struct ha_master_impl {
 
 /* ---- What they have ------------------------------------------------------------------------------------------------------ */
 
+/* Under a controller that is who is in its set. */
+static bool is_in_sync(const struct ha_master_impl *m, const struct ha_feed *f, const struct ha_log *log)
+{
+	if (f->switched)
+		return f->sw.base.known && body_sync_set_has(member_set(m->b->opt.member), f->sw.hello.id);
+	return ha_slave_in_sync(&f->sw.base, log, &m->limits);
+}
+
 static int in_sync(const struct ha_master_impl *m)
 {
 	struct ha_log log = ha_log_now(m->b);
@@ -58,7 +66,7 @@ static int in_sync(const struct ha_master_impl *m)
 	int n = 0;
 
 	DL_FOREACH(m->feeds, f)
-		n += ha_slave_in_sync(&f->sw.base, &log, &m->limits);
+		n += is_in_sync(m, f, &log);
 	return n;
 }
 
@@ -399,7 +407,7 @@ void ha_master_status(const struct ha_master *h, struct json_out *j)
 			json_open(j, '{');
 			json_member_cstr(j, "addr", stream_name(f->s));
 			json_member_i64(j, "diff", log.end - f->sw.base.acked);
-			json_member_bool(j, "inSync", ha_slave_in_sync(&f->sw.base, &log, &h->impl->limits));
+			json_member_bool(j, "inSync", is_in_sync(h->impl, f, &log));
 			json_member_i64(j, "slaveAckOffset", f->sw.base.acked);
 			json_member_i64(j, "transferFromWhere", f->sw.base.next);
 			json_member_i64(j, "transferredByteInSecond", f->speed);
