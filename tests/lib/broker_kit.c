@@ -12,6 +12,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <pthread.h>
 #include <semaphore.h>
 #include <stdlib.h>
 #include <cmocka.h>
@@ -326,9 +327,54 @@ void broker_kit_run(struct broker_kit *k, int ms)
 	run_until(k, NULL, ms);
 }
 
+/* ---- Rest -------------------------------------------------------------------------------------------------------------- */
+
+enum { ROUNDS = 3, TURNS = 8 };
+
+struct meeting {
+	uv_work_t work[WORKERS];
+	pthread_barrier_t all;
+	int left;
+	bool over;
+};
+
+static void meet(uv_work_t *w)
+{
+	pthread_barrier_wait(&((struct meeting *)w->data)->all);
+}
+
+static void met(uv_work_t *w, int status)
+{
+	struct meeting *m = w->data;
+
+	m->over = --m->left == 0;
+}
+
+/* What the workers were given so far is done: all of them are here at once. */
+static void meet_workers(struct broker_kit *k)
+{
+	struct meeting m = { .left = WORKERS };
+
+	pthread_barrier_init(&m.all, NULL, WORKERS);
+	for (int i = 0; i < WORKERS; i++) {
+		m.work[i].data = &m;
+		uv_queue_work(&k->loop, &m.work[i], meet, met);
+	}
+	while (!m.over)
+		uv_run(&k->loop, UV_RUN_ONCE);
+	pthread_barrier_destroy(&m.all);
+}
+
+/* On a machine that is busy the moment may pass without a turn. */
 void broker_kit_settle(struct broker_kit *k)
 {
 	broker_kit_run(k, 30);
+	for (int round = 0; round < ROUNDS; round++) {
+		if (!k->blocked)
+			meet_workers(k);
+		for (int i = 0; i < TURNS; i++)
+			uv_run(&k->loop, UV_RUN_NOWAIT);
+	}
 }
 
 void asked_free(struct asked *a)

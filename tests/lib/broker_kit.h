@@ -51,7 +51,7 @@ void asked_free(struct asked *a);
 const char *asked_get(const struct asked *a, const char *key);  /* "" if absent */
 int64_t asked_i64(const struct asked *a, const char *key);      /* -1 if absent */
 
-/* Turn the loop until nothing more happens for a moment, or for ms. */
+/* Turn the loop for a moment, and until what was given to the workers is done and answered; or for ms. */
 void broker_kit_settle(struct broker_kit *k);
 void broker_kit_run(struct broker_kit *k, int ms);
 

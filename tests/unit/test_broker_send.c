@@ -35,7 +35,7 @@ static int setup(void **state)
 
 static int setup_sync(void **state)
 {
-	static const char *const props[] = { "flushDiskType=SYNC_FLUSH", "syncFlushTimeout=100", NULL };
+	static const char *const props[] = { "flushDiskType=SYNC_FLUSH", "syncFlushTimeout=9000", NULL };
 
 	return setup_with(state, props);
 }
@@ -374,7 +374,9 @@ static void sync_flush_answers_when_it_is_on_the_disk(void **state)
 	assert_int_equal(a->code, RESP_SUCCESS);
 	assert_true(mqstore_flushed(b->store) == mqstore_log_max(b->store));
 	broker_kit_block_workers(f->k);
-	a = kit_send(f->k, f->c, "T", 0, "y", NULL); /* waits for syncFlushTimeout */
+	b->conf->syncFlushTimeout = 100;
+	a = kit_send(f->k, f->c, "T", 0, "y", NULL);
+	b->conf->syncFlushTimeout = 9000;
 	assert_int_equal(a->code, RESP_FLUSH_DISK_TIMEOUT);
 	assert_int_equal(asked_i64(a, "queueOffset"), 1);
 	assert_string_equal(asked_get(a, "TRACE_ON"), "true");
