@@ -30,6 +30,7 @@ static void on_opened(struct conn *c)
 	struct member_call *k = conn_public(c)->owner;
 
 	k->opened = true;
+	k->failed = false;
 	role_tick(&k->m->role, clock_mono_ms(), clock_wall_ms());
 	member_run(k->m);
 }
@@ -38,8 +39,9 @@ static void on_closed(struct conn *c, int why)
 {
 	struct member_call *k = conn_public(c)->owner;
 
-	if (k->opened && !k->m->stopping)
-		log_warn("controller %s: connection ended", k->addr);
+	if (!k->m->stopping && !k->failed)
+		log_warn("controller %s: %s", k->addr, k->opened ? "connection ended" : mq_strerror(why));
+	k->failed = !k->opened;
 	k->c = NULL;
 	k->opened = false;
 }

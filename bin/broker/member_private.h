@@ -11,6 +11,7 @@ struct member_call {                    /* a connection to a controller */
 	char addr[ROLE_ADDR];
 	struct conn *c;                 /* NULL: none, nor on the way */
 	bool opened;
+	bool failed;                    /* the last try, which has been told of */
 	int64_t due_ms;                 /* not dialled before */
 };
 
