@@ -8,7 +8,7 @@ import resource
 import statistics
 import time
 
-from machine import memory, note, wait_for
+from machine import memory, note
 from rocketmq import System
 from wire import Wire, group, pull, topic
 
@@ -46,6 +46,16 @@ class Pair:
              f"{memory(self.many.pid())[1]:.1f} MiB anonymous")
 
 
+def until_made(folder, count):
+    """A disk that takes 3 ms for an fdatasync makes some ten files of queues a second; it is not waited for all of them."""
+    end = time.monotonic() + 60
+    while time.monotonic() < end and not (os.path.isdir(folder) and len(os.listdir(folder)) >= count):
+        time.sleep(0.2)
+    made = len(os.listdir(folder)) if os.path.isdir(folder) else 0
+    if made < count:
+        note(f"    files of {made:,} of {count:,} queues are made after 60 s")
+
+
 def topics(pair, take):
     made = 0
     wire = Wire(pair.many.port)
@@ -65,8 +75,7 @@ def queues(pair, take):
         for name, count in parts.items():
             # Files are made once, and not at once: that is not what a send costs.
             pair.many.load("send", "--in-flight", 256, "--queues", count, "-t", name, "--count", count)
-            folder = os.path.join(pair.many.store(), "consumequeue", name)
-            wait_for(f"files of {count} queues", lambda: os.path.isdir(folder) and len(os.listdir(folder)) == count, 120, 0.2)
+            until_made(os.path.join(pair.many.store(), "consumequeue", name), count)
         pair.compare("queues", n, take, "-t", f"wide{n}_0", "--queues", parts[f"wide{n}_0"])
     wire.close()
 
