@@ -278,12 +278,10 @@ static void schedule(uint64_t seed, enum sim_bug bug, bool verbose)
 	}
 	if (!w->wrong[0])
 		look_at_end();
+	brokers_end();
+	controllers_end();
 	while (heap_n)
 		free(heap[--heap_n].p);
-	for (int i = 0; i < BROKERS; i++)
-		if (w->b[i].up)
-			broker_crash(i, false);
-	controllers_end();
 }
 
 static int usage(void)

@@ -140,6 +140,7 @@ void wrong(const char *fmt, ...) MQ_PRINTF(1, 2);
 void say(const char *fmt, ...) MQ_PRINTF(1, 2);
 
 /* sim_broker.c */
+void brokers_end(void);
 void broker_start(int i);
 void broker_crash(int i, bool power);
 void broker_answer(int i, const struct role_answer *a);

@@ -571,3 +571,12 @@ void broker_crash(int i, bool power)
 	if (power)
 		s->end = s->flushed;
 }
+
+void brokers_end(void)
+{
+	for (int i = 0; i < BROKERS; i++)
+		broker_crash(i, false);
+	for (int k = 0; k < CONNS; k++)
+		if (w->conn[k].key)
+			conn_end(&w->conn[k], false);
+}
