@@ -33,6 +33,7 @@ struct feed {
 	struct held_list held;
 	char topic[256];
 	struct queue_name queue;        /* broker[0] = 0: all */
+	int64_t away_ms;                /* of held_gives_up() */
 	bool probing;
 	bool fresh;                     /* something came in this turn */
 };
@@ -145,6 +146,7 @@ void feed_push(struct feed *f, struct mq_str body)
 	if (!body.n || body.p[body.n - 1] != '\n')
 		bytes_byte(&f->buf, '\n');
 	f->trouble = 0;
+	f->away_ms = 0;
 	if (f->buf.n - f->at > HIGH)
 		pause_source(f, true);
 	f->fresh = true;
@@ -254,11 +256,12 @@ static void probe(void *arg)
 
 	queue_states_free(&s);
 	f->probing = false;
-	if (!f->closed && rc && !f->ended) {
-		f->trouble = rc;
-		held_end(&f->held, rc, begun);
-	} else if (rc == 0 && !f->ended) {
-		f->trouble = 0;
+	if (!f->closed && !f->ended) {
+		bool gives_up = held_gives_up(&f->away_ms, rc, begun);
+		if (gives_up || rc == 0)
+			f->trouble = rc;
+		if (gives_up)
+			held_end(&f->held, rc, begun);
 	}
 	unref(f);
 }

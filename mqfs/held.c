@@ -1,5 +1,6 @@
 /* held.c: see held.h. */
 #include "held.h"
+#include "options.h"
 #include "task.h"
 #include "../bin/cli.h"
 
@@ -69,6 +70,18 @@ void held_wake_poll(struct held_list *l)
 	l->poll = NULL;
 	fuse_lowlevel_notify_poll(ph);
 	fuse_pollhandle_destroy(ph);
+}
+
+bool held_gives_up(int64_t *away_ms, int rc, int64_t asked_ms)
+{
+	if (rc == 0) {
+		*away_ms = 0;
+		return false;
+	}
+	if (!*away_ms)
+		*away_ms = asked_ms;
+	/* Name servers forget the routes of a broker that is gone. */
+	return (rc != -EHOSTDOWN && rc != -ENOENT) || task_now_ms() - *away_ms >= options.timeout_ms;
 }
 
 void held_close(struct held_list *l)

@@ -6,6 +6,7 @@
 
 #include "fuse.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
 
@@ -33,6 +34,10 @@ void held_end(struct held_list *l, int rc, int64_t since_ms);
 /* Who polls wants to know; takes the handle. */
 void held_poll(struct held_list *l, struct fuse_pollhandle *ph);
 void held_wake_poll(struct held_list *l);
+/* A question to those who serve what is waited for, asked at asked_ms, ended with rc.  Is it time to give up?  Nobody being there is
+ * no reason before options.timeout_ms: a server that is started again has come back by then.  *away_ms: since when nobody is there,
+ * 0 = somebody is. */
+bool held_gives_up(int64_t *away_ms, int rc, int64_t asked_ms);
 /* End all with ENOTCONN, forget who polls. */
 void held_close(struct held_list *l);
 

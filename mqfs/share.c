@@ -41,6 +41,7 @@ struct share {
 	int64_t commit_ms;              /* something was acknowledged that is not committed, since; 0 = nothing */
 	bool leaving, probing, ended;
 	int trouble;                    /* as of a feed */
+	int64_t away_ms;
 	int refs;                       /* of probes */
 };
 static bool closing;
@@ -119,6 +120,7 @@ static void on_message(void *arg, const struct mq_message *m, struct mq_str body
 	if (!body.n || body.p[body.n - 1] != '\n')
 		r->bytes[r->n++] = '\n';
 	s->trouble = 0;
+	s->away_ms = 0;
 	TAILQ_INSERT_TAIL(&s->ready, r, entry);
 	serve(s);
 }
@@ -350,12 +352,14 @@ static void probe(void *arg)
 	int64_t begun = task_now_ms();
 	int rc = source->queues(s->topic, &q);
 	struct taker *t;
+	bool gives_up;
 
 	if (rc == 0)
 		queue_states_free(&q);
-	if (!s->ended)
+	gives_up = held_gives_up(&s->away_ms, rc, begun);
+	if (!s->ended && (gives_up || rc == 0))
 		s->trouble = rc;
-	if (rc)
+	if (gives_up)
 		LIST_FOREACH(t, &s->takers, entry)
 			held_end(&t->held, rc, begun);
 	s->probing = false;

@@ -85,6 +85,27 @@ works_again() {
 	works_again
 }
 
+@test "a broker that is started again within the timeout: who reads a stream goes on" {
+	patience 60s
+	mq-admin updateSubGroup -c DefaultCluster -g G
+	cat "$T/tail" >tail.out 2>tail.err 3>&- &
+	pids+=($!)
+	until_true opened $!
+	cat "$M/groups/G/recv/T" >recv.out 2>recv.err 3>&- &
+	pids+=($!)
+	until_true sh -c '[ -s "$1" ]' - "$M/groups/G/clients"
+	echo one >"$T/send"
+	until_true grep -qx one tail.out
+	until_true grep -qx one recv.out
+	stop_broker KILL
+	sleep 1 # long enough to be noticed, which must have no effect
+	start_broker
+	until_true sh -c 'echo two >"$1"' - "$T/lines"
+	until_true grep -qx two tail.out
+	until_true grep -qx two recv.out
+	assert_equal "$(cat tail.err recv.err)" ""
+}
+
 @test "no name server either: what is known goes on, the rest ends" {
 	patience $quick
 	kill -STOP "$ns_pid"

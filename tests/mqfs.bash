@@ -73,7 +73,7 @@ if [ -n "${MQFS_CLUSTER:-}" ]; then
 	start_cluster() {
 		local t
 		export NAMESRV_ADDR=$MQFS_CLUSTER
-		[ -s "$MQFS_CLUSTER_DIR/broker.pid" ] || start_broker
+		kill -0 "$(cat "$MQFS_CLUSTER_DIR/broker.pid")" 2>/dev/null || start_broker
 		broker_pid=$(cat "$MQFS_CLUSTER_DIR/broker.pid")
 		ns_pid=$(cat "$MQFS_CLUSTER_DIR/namesrv.pid")
 		broker_port=$(mq-admin clusterList | awk -F'[\t:]' 'NR == 1 { print $5 }')
