@@ -5,6 +5,7 @@
 #include "link.h"
 #include "offset.h"
 #include "pop.h"
+#include "pop_lent.h"
 #include "qlock.h"
 #include "pull.h"
 
@@ -165,7 +166,7 @@ static void on_commit_timer(struct client_timer *t)
 	struct mqclient_consumer *k = client_container(t, struct mqclient_consumer, commit_timer);
 
 	offset_commit_all(k);
-	pop_tick(k);
+	pop_lent_tick(k);
 	client_timer_start(k->c, &k->commit_timer, k->pop_ms ? POP_AGAIN_MS / 2 : CLIENT_COMMIT_MS);
 }
 
@@ -229,7 +230,7 @@ static void consumer_free(struct mqclient_consumer *k)
 	client_timer_stop(k->c, &k->resume_timer);
 	client_timer_stop(k->c, &k->route_timer);
 	client_timer_stop(k->c, &k->leave_timer);
-	pop_free_all(k);
+	pop_lent_free_all(k);
 	free(k->subs);
 	free(k->group);
 	free(k->only_broker);
@@ -413,8 +414,8 @@ static int commit_rest(struct mqclient_consumer *k, int64_t until)
 			open |= p->committing;
 			due |= offset_due(p);
 		}
-		pop_tick(k);
-		open |= pop_busy(k);
+		pop_lent_tick(k);
+		open |= pop_lent_busy(k);
 		if (!open && !due)
 			return 0;
 		if (now >= until)
@@ -441,7 +442,7 @@ static void leave_begin(struct mqclient_consumer *k)
 	client_timer_stop(k->c, &k->commit_timer);
 	client_timer_stop(k->c, &k->route_timer);
 	client_timer_stop(k->c, &k->resume_timer);
-	pop_give_back(k);
+	pop_lent_give_back(k);
 	while ((p = TAILQ_FIRST(&k->pulls)))
 		pull_drop(p);
 }
@@ -473,8 +474,8 @@ static void on_leave_timer(struct client_timer *t)
 		offset_commit(p);
 		open |= p->committing || offset_due(p);
 	}
-	pop_tick(k);
-	open |= pop_busy(k);
+	pop_lent_tick(k);
+	open |= pop_lent_busy(k);
 	if (open && client_now() < k->leave_until) {
 		client_timer_start(k->c, &k->leave_timer, COMMIT_AGAIN_MS);
 		return;

@@ -1,9 +1,9 @@
 /* pop.h: a consumer that pops: the broker lends it messages for a time.
  *
- * In the place of queues there is one struct pull for each broker that has the topic, with queue number -1; it asks for any queue of that
- * broker.  What was lent is kept in a table until the user says what became of it: settled with commit is an ack, without it the
- * message is given back at once; a message sent back gets another time.  What the user takes long for is renewed before its
- * time is over.  An ack that finds no broker is sent again until the time is over: then the message comes again. */
+ * In the place of queues there is one struct pull for each broker that has the topic, with queue number -1; it asks for any queue of
+ * that broker.  What was lent is kept in a table (pop_lent.h) until the user says what became of it: settled with commit is an ack,
+ * without it the message is given back at once; a message sent back gets another time.  What the user takes long for is renewed
+ * before its time is over.  An ack that finds no broker is sent again until the time is over: then the message comes again. */
 #ifndef CLIENT_POP_H
 #define CLIENT_POP_H
 
@@ -26,12 +26,5 @@ void pop_resume(struct mqclient_consumer *k);
 /* As mqclient_settle() and mqclient_send_back(). */
 void pop_settle(struct mqclient_consumer *k, struct mq_str topic, const struct mqclient_queue *q, int64_t off, bool commit);
 int pop_send_back(struct mqclient_consumer *k, const struct mqclient_back *b, mqclient_done_cb *cb, void *arg, struct mq_error *e);
-/* Acks and renewals that are due. */
-void pop_tick(struct mqclient_consumer *k);
-/* The consumer leaves: what it has and did not settle is given back. */
-void pop_give_back(struct mqclient_consumer *k);
-/* Are answers awaited, or acks to be sent? */
-bool pop_busy(const struct mqclient_consumer *k);
-void pop_free_all(struct mqclient_consumer *k);
 
 #endif
