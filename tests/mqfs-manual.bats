@@ -63,7 +63,8 @@ teardown() {
 	printf '#!/bin/sh\nexec %s "$@"\n' "$(command -v mqfs)" >upper/mqfs
 	chmod +x upper/mqfs
 	export M
-	run unshare -m bash -c 'exec 3>&-; mount -t overlay overlay -o "lowerdir=$(realpath /sbin),upperdir=$PWD/upper,workdir=$PWD/work" /sbin || exit 77
+	run unshare -m bash -c 'exec 3>&-; sbin=$(realpath /sbin)
+		mount -t overlay overlay -o "lowerdir=$sbin,upperdir=$PWD/upper,workdir=$PWD/work" /sbin || exit 77
 		mount -T fstab "$M" && cat /proc/mounts | grep " $M " && ls "$M/topics" && umount "$M"'
 	[ $status != 77 ] || skip "no overlay file system here"
 	assert_success

@@ -62,7 +62,8 @@ state() { # state DIR
 	within 20 grep -r nothing-like-this "$M" || [ $? = 1 ]
 	within 20 tar cf x.tar "$M"
 	assert_equal "$(find "$M/topics" -path '*/messages/*' -newermt '1 hour ago' -size -4c | wc -l)" 100
-	for act in 'mkdir "$1"/new' 'touch "$1"/T/new' 'rm "$1"/T/stats' 'mv "$1"/T "$1"/T9' 'chmod 600 "$1"/T' ': >"$1"/T/queues/store:1/messages/0'; do
+	for act in 'mkdir "$1"/new' 'touch "$1"/T/new' 'rm "$1"/T/stats' 'mv "$1"/T "$1"/T9' \
+		'chmod 600 "$1"/T' ': >"$1"/T/queues/store:1/messages/0'; do
 		run ! bash -c "$act" - "$M/topics"
 		assert_output --partial "Read-only file system"
 	done
