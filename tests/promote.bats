@@ -3,7 +3,15 @@
 
 load helpers
 
-setup() { mq_setup; start_namesrv; }
+# Ports with free neighbours, out of the range from which connections take theirs: a slave's replication port is free until it is master.
+setup() {
+	mq_setup
+	. "${MQ_SRC:-$BATS_TEST_DIRNAME/..}/tests/peer/ports.sh"
+	m_port=$(free_ports)
+	s_port=$m_port
+	while [ $((s_port - m_port)) -lt 8 ] && [ $((m_port - s_port)) -lt 8 ]; do s_port=$(free_ports); done
+	start_namesrv
+}
 teardown() { mq_teardown; }
 
 # up NAME: the broker whose configuration is NAME.conf, with its store in ./NAME; sets NAME_pid, NAME_port; later starts take the same ports.
