@@ -68,7 +68,7 @@ stop_far_cluster() { :; }
 # ---- Against a cluster that is there: MQFS_CLUSTER=NAMESRV:PORT MQFS_CLUSTER_DIR=DIR (of tests/peer/java/run-reference) ------
 
 if [ -n "${MQFS_CLUSTER:-}" ]; then
-	quick=2s # as far as a Java server is
+	quick=2s limit=15 # as far as a Java server is
 	reference() { "$src/tests/peer/java/run-reference" "$@" 3>&-; }
 	start_cluster() {
 		local t
