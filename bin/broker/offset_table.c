@@ -448,7 +448,8 @@ int offset_table_open(struct offset_table **out, struct broker *b, struct mq_err
 
 	*out = NULL;
 	t->b = b;
-	t->saved_end = -1;
+	/* Without a file none was ever saved: the whole log is behind it. */
+	t->saved_end = 0;
 	rc = table_file_open(&t->file, b, &kind, t, e);
 	if (rc < 0) {
 		free(t);

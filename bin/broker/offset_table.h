@@ -46,7 +46,7 @@ struct offset_table {
 	struct buf shot;        /* the file's text as of shot_end; n == 0: none */
 	uint64_t shot_version;
 	int64_t shot_end;       /* log offset */
-	int64_t saved_end;      /* of the file that was loaded; -1: it does not say */
+	int64_t saved_end;      /* of the file that was loaded; -1: it does not say; 0: there was none */
 	uv_timer_t timer;       /* until the log is on the disk */
 	bool soon;              /* the timer runs */
 };

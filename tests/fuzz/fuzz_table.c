@@ -74,19 +74,19 @@ static bool pass(int kind, struct buf *text)
 	case TOPICS:
 		rc = topic_table_open(&topics, &broker, &e);
 		if (rc == 0)
-			topics->file.write(topics, text);
+			topics->file.kind.write(topics, text);
 		topic_table_free(topics);
 		break;
 	case GROUPS:
 		rc = group_table_open(&groups, &broker, &e);
 		if (rc == 0)
-			groups->file.write(groups, text);
+			groups->file.kind.write(groups, text);
 		group_table_free(groups);
 		break;
 	case OFFSETS:
 		rc = offset_table_open(&offsets, &broker, &e);
 		if (rc == 0)
-			offsets->file.write(offsets, text);
+			offsets->file.kind.write(offsets, text);
 		offset_table_free(offsets);
 		break;
 	case DELAY:
@@ -98,13 +98,13 @@ static bool pass(int kind, struct buf *text)
 	case FILTERS:
 		rc = filter_table_open(&filters, &broker, &e);
 		if (rc == 0)
-			filters->file.write(filters, text);
+			filters->file.kind.write(filters, text);
 		filter_table_free(filters);
 		break;
 	case MODES:
 		rc = mode_table_open(&modes, &broker, &e);
 		if (rc == 0)
-			modes->file.write(modes, text);
+			modes->file.kind.write(modes, text);
 		mode_table_free(modes);
 		break;
 	case ORDERS:
@@ -114,7 +114,7 @@ static bool pass(int kind, struct buf *text)
 		if (rc == 0)
 			rc = order_table_open(&orders, &broker, &e);
 		if (rc == 0)
-			orders->file.write(orders, text);
+			orders->file.kind.write(orders, text);
 		order_table_free(orders);
 		topic_table_free(broker.topics);
 		offset_table_free(broker.offsets);

@@ -948,6 +948,27 @@ static void offsets_catch_up_with_pops_after_a_kill(void **state)
 	free(path);
 }
 
+/* Killed before the offsets were saved for the first time. */
+static void offsets_catch_up_with_pops_when_none_were_ever_saved(void **state)
+{
+	static const char *const seldom[] = { "flushConsumerOffsetInterval=3600000", NULL };
+	struct fixture *f = *state;
+	struct message v[32];
+
+	restart(f, seldom);
+	make(f, "T", "1");
+	put(f, "T", 0, "a b c d", NULL);
+	assert_int_equal(messages(pop(f, "g", "T", (struct how){ .queue = 0, .max = 3 }), v, 32), 3);
+	assert_int_equal(ack(f, "g", "T", &v[0]), RESP_SUCCESS);
+	broker_kit_stop(f->k);
+	f->k = NULL;
+	remove(tempdir_path(f->dir, "store/config/consumerOffset.json"));
+	remove(tempdir_path(f->dir, "store/config/consumerOffset.json.bak"));
+	start(f, seldom);
+	assert_int_equal(offset(f, "T", "g", 0), 3);
+	assert_string_equal(bodies(pop(f, "g", "T", any)), "d");
+}
+
 static void what_the_peer_left_un_acked_is_revived_once(void **state)
 {
 	static const char *const props[] = { "mappedFileSizeCommitLog=65536", "mappedFileSizeConsumeQueue=2000", "maxHashSlotNum=500",
@@ -1074,7 +1095,8 @@ int main(void)
 		T(connections_that_end_take_their_pops_along), T(a_batch_in_order_blocks_the_queue), T(the_block_ends_with_its_time),
 		T(the_same_attempt_gets_the_same_batch), T(an_ordered_message_gets_another_time),
 		T(batches_in_order_are_there_after_a_start), T(pops_are_known_after_a_start),
-		T(offsets_catch_up_with_pops_after_a_kill), T(what_the_peer_left_un_acked_is_revived_once), T(queues_are_shared_out_by_the_broker),
+		T(offsets_catch_up_with_pops_after_a_kill),
+		T(offsets_catch_up_with_pops_when_none_were_ever_saved), T(what_the_peer_left_un_acked_is_revived_once), T(queues_are_shared_out_by_the_broker),
 		T(members_share_queues),
 	};
 
