@@ -133,6 +133,9 @@ int ha_switch_take(struct ha_follower *f, struct epoch_list *mine, const struct 
 	rc = ha_follower_head(f, h->off, h->n, end == 0 && !mine->n ? h->off : end, now, why);
 	if (rc < 0 || h->n == 0)
 		return rc;
+	if (h->epoch.number < 0 || h->epoch.start < 0)
+		return err_set(why, MQ_EPROTO, "the master sends bytes of epoch %d from %lld on, which is none", h->epoch.number,
+			       (long long)h->epoch.start);
 	if (h->epoch.number == last) {
 		if (mine->v[mine->n - 1].start != h->epoch.start)
 			return err_set(why, MQ_EPROTO, "the master says that epoch %d begins at %lld, here it begins at %lld", last,

@@ -1,8 +1,9 @@
 /* fuzz_ha: covers what a replicating broker and a controller take from others: bin/broker/ha_role.c (reports of a slave, heads of a
- * master's blocks), bin/namesrv/controller_event.c (events and states in the log that controllers share) and
+ * master's blocks), bin/broker/ha_switch_role.c (the same under a controller), bin/broker/epoch.c (the file of epochs),
+ * bin/namesrv/controller_event.c (events and states in the log that controllers share) and
  * codec/body_controller.c.  The first byte chooses one of these; the promises of ha_role.h are looked at after each step. */
 #include "lab.h"
-#include "../../bin/broker/ha_role.h"
+#include "../../bin/broker/ha_switch_role.h"
 #include "../../bin/namesrv/controller.h"
 #include <base/byte.h>
 
@@ -178,6 +179,131 @@ static void try_sync_set(struct mq_str body)
 	buf_free(&out);
 }
 
+static void check_list(const struct epoch_list *l)
+{
+	LAB_CHECK(l->n <= EPOCH_MAX);
+	for (size_t i = 1; i < l->n; i++)
+		LAB_CHECK(l->v[i].number > l->v[i - 1].number && l->v[i].start >= l->v[i - 1].start);
+}
+
+static void try_epochs(struct mq_str text)
+{
+	struct epoch_list l, back;
+	struct buf out = { 0 };
+	struct mq_error why = { 0 };
+
+	if (epoch_decode(text, &l, &why) == 0) {
+		check_list(&l);
+		epoch_encode(&l, &out);
+		LAB_CHECK(epoch_decode(buf_view(&out), &back, &why) == 0);
+		LAB_CHECK(back.n == l.n && memcmp(back.v, l.v, l.n * sizeof(l.v[0])) == 0);
+	} else {
+		LAB_CHECK(why.text[0] && l.n == 0);
+	}
+	buf_free(&out);
+}
+
+/* A list as it may be: numbers and places that grow. */
+static void list_of(struct cursor *c, struct epoch_list *l)
+{
+	int32_t number = 0;
+	int64_t start = 0;
+
+	l->n = 0;
+	for (size_t n = cursor_u8(c) % 8; n > 0 && !c->bad; n--) {
+		number += 1 + cursor_u8(c) % 3;
+		start += cursor_u16(c);
+		epoch_append(l, number, start, NULL);
+	}
+	check_list(l);
+}
+
+/* Steps: 0 = it says hello, 1 = a report, 2 = send what is next, others = the log grows and time goes on. */
+static void try_switch_slave(struct cursor *c)
+{
+	struct ha_log log = { .segment = 1024, .end = cursor_u16(c) };
+	struct epoch_list l;
+	int64_t now = 1000000, sent = -1;
+	struct ha_switch_slave s;
+	struct mq_error why = { 0 };
+
+	list_of(c, &l);
+	ha_switch_begin(&s, now);
+	while (!c->bad) {
+		uint8_t step = cursor_u8(c);
+		int rc = 0;
+
+		if (step == 0) {
+			struct ha_switch_hello h = { (int64_t)cursor_u64(c), cursor_u8(c) & 1, cursor_u8(c) & 1 };
+
+			rc = c->bad ? 0 : ha_switch_greet(&s, &h, now, &why);
+		} else if (step == 1) {
+			int64_t off = (int64_t)cursor_u64(c);
+
+			rc = c->bad ? 0 : ha_switch_report(&s, &log, off, now, &why);
+			LAB_CHECK(c->bad || rc < 0 || (off >= 0 && off <= log.end && s.greeted));
+		} else if (step == 2) {
+			struct ha_switch_send next = ha_switch_next(&s, &log, &l, &limits, now);
+
+			LAB_CHECK(next.what == HA_SWITCH_NOTHING || s.greeted);
+			if (next.what == HA_SWITCH_BLOCK) {
+				const struct epoch *first = epoch_at(&l, next.off), *last = epoch_at(&l, next.off + next.n - 1);
+
+				LAB_CHECK(next.n > 0 && next.off + next.n <= log.end && (sent < 0 || next.off == sent));
+				LAB_CHECK(first == last && first && first->number == next.epoch.number);
+				sent = next.off + next.n;
+			}
+			if (next.what != HA_SWITCH_NOTHING)
+				ha_switch_sent(&s, &log, &next, now);
+		} else {
+			log.end += step;
+			now += step * 100;
+		}
+		if (rc < 0) {
+			LAB_CHECK(why.text[0]);
+			return;
+		}
+		ha_switch_caught_up(&s);
+	}
+}
+
+static void try_switch_follower(struct cursor *c)
+{
+	struct epoch_list mine, theirs;
+	struct ha_log log = { .segment = 1024, .end = cursor_u16(c) };
+	struct ha_follower f;
+	int64_t now = 1000000;
+	struct mq_error why = { 0 };
+	struct ha_switch_decision d;
+
+	list_of(c, &mine);
+	list_of(c, &theirs);
+	epoch_cut(&mine, log.end);
+	d = ha_switch_decide(&mine, &log, &theirs, cursor_u16(c), &why);
+	LAB_CHECK(d.what != HA_SWITCH_CUT || (d.at >= 0 && d.at <= log.end));
+	LAB_CHECK(d.what != HA_SWITCH_REFUSE || why.text[0]);
+	ha_follower_begin(&f);
+	ha_follower_master(&f, true, now);
+	f.phase = HA_DIALLING;
+	ha_follower_connected(&f, now);
+	ha_follower_agreed(&f, now);
+	while (!c->bad) {
+		struct ha_switch_head h = { .off = (int64_t)cursor_u64(c), .n = (int32_t)cursor_u32(c),
+					    .epoch = { (int32_t)cursor_u32(c), (int64_t)cursor_u64(c) }, .confirm = (int64_t)cursor_u64(c) };
+		bool grew, empty = log.end == 0 && !mine.n; /* which takes any beginning */
+
+		if (c->bad)
+			break;
+		if (ha_switch_take(&f, &mine, &h, log.end, now, &grew, &why) < 0) {
+			LAB_CHECK(why.text[0]);
+			return;
+		}
+		check_list(&mine);
+		LAB_CHECK(h.n >= 0 && (h.n == 0 || ((empty || h.off == log.end) && epoch_last(&mine) == h.epoch.number)));
+		log.end = h.n == 0 ? log.end : h.off + h.n;
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {
 	char *copy;
@@ -188,12 +314,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 	struct cursor c = cursor_of(copy, n - 1);
 	struct mq_str bytes = { copy, n - 1 };
 
-	switch (p[0] % 5) {
+	switch (p[0] % 8) {
 	case 0: try_slave(&c); break;
 	case 1: try_follower(&c); break;
 	case 2: try_event(bytes); break;
 	case 3: try_state(bytes); break;
 	case 4: try_sync_set(bytes); break;
+	case 5: try_epochs(bytes); break;
+	case 6: try_switch_slave(&c); break;
+	case 7: try_switch_follower(&c); break;
 	}
 	free(copy);
 	return 0;

@@ -183,6 +183,21 @@ static void blocks_and_their_epochs(void **state)
 	}
 }
 
+static void an_empty_log_takes_no_bytes_of_no_epoch(void **state)
+{
+	struct ha_switch_head h = { .off = 0, .n = 10, .epoch = { -1, 0 } };
+	struct epoch_list mine = { .n = 0 };
+	struct ha_follower f;
+	struct mq_error why;
+	bool grew;
+
+	ha_follower_begin(&f);
+	ha_follower_connected(&f, 0);
+	ha_follower_agreed(&f, 0);
+	assert_int_equal(ha_switch_take(&f, &mine, &h, 0, 0, &grew, &why), MQ_EPROTO);
+	assert_int_equal(mine.n, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -195,6 +210,7 @@ int main(void)
 		cmocka_unit_test_setup(a_list_may_have_to_be_cut_where_the_log_need_not, begin),
 		cmocka_unit_test_setup(who_has_nothing_in_common_stays_out, begin),
 		cmocka_unit_test_setup(blocks_and_their_epochs, begin),
+		cmocka_unit_test_setup(an_empty_log_takes_no_bytes_of_no_epoch, begin),
 	};
 
 	return cmocka_run_group_tests_name("ha_switch_role", tests, NULL, NULL);
