@@ -54,6 +54,7 @@ teardown() {
 
 @test "a line of fstab mounts it, by mount(8) itself" {
 	[ "$(id -u)" = 0 ] || skip "needs root"
+	unshare -m true 2>/dev/null || skip "no mount namespace of its own can be had here"
 	start_cluster
 	echo x | mq-send T
 	echo "$NAMESRV_ADDR $M mqfs noauto,ro,nosuid,timeout=5s 0 0" >fstab
