@@ -16,21 +16,26 @@ teardown() {
 	mqfs_teardown
 }
 
+# Ours lists a message before it answers; the Java broker a moment later.
+soon() { # soon COMMAND...
+	if [ -n "${MQFS_CLUSTER:-}" ]; then until_true "$@"; else "$@"; fi
+}
+
 @test "one open is one message, whole and byte-equal, from 1 byte to 4 MiB" {
 	n=0
 	for size in 1 2 4095 4096 4097 131071 131072 131073 1048577 4194304; do
 		head -c $size /dev/urandom >in
 		cat in >"$T/send"
-		cmp in "$Q/messages/$n"
+		soon cmp in "$Q/messages/$n"
 		n=$((n + 1))
 		cp in "$T/send"
-		cmp in "$Q/messages/$n"
+		soon cmp in "$Q/messages/$n"
 		n=$((n + 1))
 		dd if=in of="$T/send" bs=777777 conv=fsync,notrunc status=none
-		cmp in "$Q/messages/$n"
+		soon cmp in "$Q/messages/$n"
 		n=$((n + 1))
 		tee "$T/send" <in >copy
-		cmp in "$Q/messages/$n"
+		soon cmp in "$Q/messages/$n"
 		n=$((n + 1))
 	done
 	assert_equal "$(cat "$Q/max")" $n
@@ -88,7 +93,8 @@ in_order() {
 @test "each line is a message, and the last one needs no newline" {
 	seq 5000 >"$T/lines"
 	printf 'a\n\nb' >"$T/lines"
-	assert_equal "$(cat "$Q/max")" 5002
+	all_listed() { [ "$(cat "$Q/max")" = 5002 ]; }
+	soon all_listed
 	mq-recv -e T >out
 	(seq 5000; printf 'a\nb\n') | in_order | cmp - <(in_order <out)
 }
