@@ -173,6 +173,9 @@ struct mqstore_flush {
 };
 MQ_API int mqstore_flush_begin(struct mqstore *s, bool all, struct mqstore_flush *job);
 MQ_API void mqstore_flush_run(struct mqstore_flush *job);
+/* From the owner thread, between begin and end: somebody waits for mqstore_flushed() to move on, so this job leaves to the next what
+ * can be left: queue entries.  (Otherwise they may take 0.2 s of it, and as long as the disk then needs for them.) */
+MQ_API void mqstore_flush_hurry(struct mqstore_flush *job);
 MQ_API int mqstore_flush_end(struct mqstore *s, struct mqstore_flush *job, struct mq_error *err);
 
 /* All three, here and now, until nothing is dirty.  MQ_EFULL: the log is on the disk, but queue entries wait for room. */
@@ -293,7 +296,7 @@ MQ_API int mqstore_clean_queues(struct mqstore *s, struct mq_error *err);
 struct mqstore_stat {
 	int64_t log_min, log_max, log_flushed;
 	int64_t log_bytes;            /* log_max - log_min */
-	int64_t queue_bytes, index_bytes; /* of the files */
+	int64_t index_bytes;          /* of the files */
 	int64_t queues, segments;
 	int64_t earliest_ms;          /* store time of the first record, -1 if none */
 	int64_t latest_ms;            /* of the last one, -1 if none */
@@ -303,8 +306,11 @@ struct mqstore_stat {
 	bool disk_full, broken, recovered; /* recovered: the last stop was not clean */
 	char why_not_writable[300];   /* path, used, free, limit and the key to change; "" if writable */
 };
-/* The first call looks at every queue, which takes a while if there are very many. */
 MQ_API void mqstore_stat(struct mqstore *s, struct mqstore_stat *st);
+/* Of the files of consume queues.  Looks into every queue, which takes a while if there are very many. */
+MQ_API int64_t mqstore_queue_bytes(struct mqstore *s);
+/* Is a disk full?  why: as why_not_writable above (n: its room), "" if messages can be taken.  Costs nothing. */
+MQ_API bool mqstore_why_not_writable(struct mqstore *s, char *why, size_t n);
 
 /* ---- Files as they are ----------------------------------------------------------------------------------------------- */
 

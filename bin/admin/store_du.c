@@ -164,7 +164,7 @@ static int statistics(struct admin *a)
 	number(s, "segments", info.segments);
 	number(s, "queues", st.queues);
 	number(s, "queueFiles", info.queue_files);
-	number(s, "queueFileBytes", st.queue_bytes);
+	number(s, "queueFileBytes", mqstore_queue_bytes(a->store));
 	number(s, "indexFiles", info.index_files);
 	number(s, "indexFileBytes", st.index_bytes);
 	show_key(s, "firstStored");

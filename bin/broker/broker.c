@@ -222,10 +222,10 @@ void broker_reload(struct broker *b)
 
 const char *broker_why_not_writable(struct broker *b)
 {
-	static struct mqstore_stat st;
+	static char why[300];
 
-	mqstore_stat(b->store, &st);
-	return st.why_not_writable;
+	mqstore_why_not_writable(b->store, why, sizeof why);
+	return why;
 }
 
 /* ---- Start --------------------------------------------------------------------------------------------------------------- */

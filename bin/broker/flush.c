@@ -110,7 +110,11 @@ static void on_timer(uv_timer_t *timer)
 
 void flush_turn(struct flush *f)
 {
-	if (f->wanted || settle_wants_flush(f->b->settle))
+	if (!f->wanted && !settle_wants_flush(f->b->settle))
+		return;
+	if (f->running)
+		mqstore_flush_hurry(&f->job);
+	else
 		begin(f, false);
 }
 

@@ -36,14 +36,14 @@ static void on_tend(uv_timer_t *timer)
 
 static void say_if_full(struct upkeep *u)
 {
-	struct mqstore_stat st;
+	char why[300];
+	bool full = mqstore_why_not_writable(u->b->store, why, sizeof why);
 
-	mqstore_stat(u->b->store, &st);
-	if (st.disk_full && !u->full)
-		log_error("no messages are taken: %s", st.why_not_writable);
-	else if (!st.disk_full && u->full)
+	if (full && !u->full)
+		log_error("no messages are taken: %s", why);
+	else if (!full && u->full)
 		log_warn("there is room again: messages are taken");
-	u->full = st.disk_full;
+	u->full = full;
 }
 
 static void on_trim(uv_timer_t *timer)

@@ -16,5 +16,7 @@ static inline int64_t clock_mono_ms(void) { return clock_cached_mono_ms; }  /* m
 
 /* Tests: shift wall time by this much from now on. */
 void clock_shift_wall(int64_t ms);
+/* The same for monotonic time, which only ever goes forward. */
+void clock_shift_mono(int64_t us);
 
 #endif

@@ -357,17 +357,50 @@ int64_t mqstore_log_max(const struct mqstore *s)
 	return s->log.max;
 }
 
-static int add_queue(void *arg, struct mqstore_queue *q)
+static int count_queue(void *arg, struct mqstore_queue *q)
 {
-	struct mqstore_stat *st = arg;
+	*(int64_t *)arg += exists(q);
+	return 0;
+}
 
+static int add_bytes(void *arg, struct mqstore_queue *q)
+{
 	if (q->topic->batch)
 		bqueue_ready(q);
 	else
 		cqueue_ready(q);
-	st->queues += exists(q);
-	st->queue_bytes += q->topic->batch ? bqueue_bytes(q) : cqueue_bytes(q);
+	*(int64_t *)arg += q->topic->batch ? bqueue_bytes(q) : cqueue_bytes(q);
 	return 0;
+}
+
+int64_t mqstore_queue_bytes(struct mqstore *s)
+{
+	int64_t sum = 0;
+
+	cqueues_each(&s->queues, add_bytes, &sum);
+	return sum;
+}
+
+bool mqstore_why_not_writable(struct mqstore *s, char *why, size_t n)
+{
+	int64_t total = -1, avail = -1;
+	double used;
+
+	if (n)
+		why[0] = '\0';
+	if (s->broken || s->full)
+		snprintf(why, n, "%s", s->why);
+	else if (s->no_space) {
+		if (retain_disk(s->log_dir, &used, &total, &avail) < 0)
+			total = avail = -1;
+		snprintf(why, n,
+			 "disk of '%.150s' is full: %lld bytes free of %lld (lower fileReservedTime or set maxStoreBytes)", s->log_dir,
+			 (long long)avail, (long long)total);
+	} else if (s->follower)
+		snprintf(why, n, "it follows a master, which is where messages go");
+	else if (s->opt.read_only)
+		snprintf(why, n, "'%.200s' is open for reading only", s->dir);
+	return s->full || s->no_space;
 }
 
 void mqstore_stat(struct mqstore *s, struct mqstore_stat *st)
@@ -384,7 +417,7 @@ void mqstore_stat(struct mqstore *s, struct mqstore_stat *st)
 		.appended = s->appended, .refused = s->refused, .disk_full = s->full || s->no_space, .broken = s->broken,
 		.recovered = s->unclean,
 	};
-	cqueues_each(&s->queues, add_queue, st);
+	cqueues_each(&s->queues, count_queue, &st->queues);
 	while ((kind = scan_next(&sc)) == SCAN_HOLE || kind == SCAN_DAMAGED)
 		;
 	if (kind == SCAN_RECORD)
@@ -392,14 +425,5 @@ void mqstore_stat(struct mqstore *s, struct mqstore_stat *st)
 	retain_disk(s->queue_dir, &st->queue_disk_used, &total, &avail);
 	if (retain_disk(s->log_dir, &st->log_disk_used, &st->disk_total, &st->disk_free) < 0)
 		st->disk_total = st->disk_free = -1;
-	if (s->broken || s->full)
-		snprintf(st->why_not_writable, sizeof(st->why_not_writable), "%s", s->why);
-	else if (s->no_space)
-		snprintf(st->why_not_writable, sizeof(st->why_not_writable),
-			 "disk of '%.150s' is full: %lld bytes free of %lld (lower fileReservedTime or set maxStoreBytes)", s->log_dir,
-			 (long long)st->disk_free, (long long)st->disk_total);
-	else if (s->follower)
-		snprintf(st->why_not_writable, sizeof(st->why_not_writable), "it follows a master, which is where messages go");
-	else if (s->opt.read_only)
-		snprintf(st->why_not_writable, sizeof(st->why_not_writable), "'%.200s' is open for reading only", s->dir);
+	mqstore_why_not_writable(s, st->why_not_writable, sizeof(st->why_not_writable));
 }

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/sys.h"
+#include "store/checkpoint.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -20,7 +21,7 @@
 #include <cmocka.h>
 
 #define HERE ((const char *)*state)
-enum { LOOPS_MAX = 3000, LONG_BODY = 700 };
+enum { LOOPS_MAX = 3000, LONG_BODY = 700, MANY = 20, SLOW = 60 };
 
 static char body_text[LONG_BODY + 1];
 
@@ -172,7 +173,17 @@ static void a_reader_meets_a_failure(void **state)
 
 /* ---- Flush ----------------------------------------------------------------------------------------------------------- */
 
-static void flush_fails(void **state, enum fault_kind kind, int error)
+static void many_are_whole(const char *dir, int queues)
+{
+	struct mqstore *s = kit_open(dir);
+
+	for (int i = 0; i < queues; i++)
+		assert_int_equal(kit_count(s, "Many", i, 0, NULL), 1);
+	kit_close(s);
+}
+
+/* queues: so many others have an entry, too. */
+static void flush_fails(void **state, enum fault_kind kind, int error, int queues)
 {
 	struct mqstore_opt o = kit_opt(HERE);
 	int n, failed = 0;
@@ -188,6 +199,8 @@ static void flush_fails(void **state, enum fault_kind kind, int error)
 		o.dir = kit_path("%s/%d", HERE, n);
 		s = kit_open_opt(&o);
 		taken = try_append(s, "T", 120);
+		for (int i = 0; i < queues; i++)
+			kit_append(s, "Many", i, "x");
 		was = mqstore_flushed(s);
 		assert_int_equal(mqstore_flush_begin(s, true, &job), 0);
 		fault_set(n, error, kind);
@@ -214,6 +227,7 @@ static void flush_fails(void **state, enum fault_kind kind, int error)
 			kit_close(s);
 		}
 		is_whole(o.dir, "T", taken);
+		many_are_whole(o.dir, queues);
 		kit_remove(o.dir);
 		if (!fault_fired())
 			break;
@@ -221,9 +235,95 @@ static void flush_fails(void **state, enum fault_kind kind, int error)
 	assert_true((failed > 5 || kind == FAULT_SHORT) && n > 5 && n < LOOPS_MAX);
 }
 
-static void a_flush_that_failed_is_never_taken_for_one_that_worked(void **state) { flush_fails(state, FAULT_ONCE, EIO); }
-static void a_flush_that_dies_in_the_middle(void **state) { flush_fails(state, FAULT_TORN, EIO); }
-static void a_flush_whose_writes_are_short(void **state) { flush_fails(state, FAULT_SHORT, 0); }
+static void a_flush_that_failed_is_never_taken_for_one_that_worked(void **state) { flush_fails(state, FAULT_ONCE, EIO, 0); }
+static void a_flush_that_dies_in_the_middle(void **state) { flush_fails(state, FAULT_TORN, EIO, 0); }
+static void a_flush_whose_writes_are_short(void **state) { flush_fails(state, FAULT_SHORT, 0, 0); }
+static void a_flush_of_many_queues_that_failed(void **state) { flush_fails(state, FAULT_ONCE, EIO, MANY); }
+static void a_flush_of_many_queues_that_dies_in_the_middle(void **state) { flush_fails(state, FAULT_TORN, EIO, MANY); }
+
+static int syncs, file_systems;
+
+static int counted_sync(int fd)
+{
+	syncs++;
+	return sys_real.fdatasync(fd);
+}
+
+static int counted_syncfs(int fd)
+{
+	file_systems++;
+	return sys_real.syncfs(fd);
+}
+
+/* One call for the disk, however many queues; then the checkpoint names the newest message of all. */
+static void many_queues_are_synced_by_one_call(void **state)
+{
+	struct mqstore *s = kit_open(HERE);
+	struct mqstore_flush job;
+	struct checkpoint c;
+	struct mq_error err;
+	int64_t last = 0;
+	char path[512];
+
+	for (int i = 0; i < MANY; i++)
+		last = kit_append(s, "Many", i, "x").log_off;
+	syncs = file_systems = 0;
+	sys.fdatasync = counted_sync;
+	sys.fsync = counted_sync;
+	sys.syncfs = counted_syncfs;
+	assert_int_equal(mqstore_flush_begin(s, true, &job), 0);
+	mqstore_flush_run(&job);
+	assert_int_equal(mqstore_flush_end(s, &job, NULL), 0);
+	fault_off();
+	assert_int_equal(file_systems, 1);
+	assert_true(syncs < MANY);
+	snprintf(path, sizeof(path), "%s/checkpoint", HERE);
+	assert_int_equal(checkpoint_open(&c, path, true, &err), 0);
+	assert_int_equal(c.confirm_off, last);
+	checkpoint_close(&c);
+	kit_close(s);
+}
+
+static ssize_t slow_pwrite(int fd, const void *p, size_t n, off_t off)
+{
+	clock_shift_mono(5000);
+	return sys_real.pwrite(fd, p, n, off);
+}
+
+static int files_made(const char *dir)
+{
+	int n = 0;
+
+	for (int i = 0; i < SLOW; i++)
+		n += kit_exists(kit_path("%s/consumequeue/Many/%d", dir, i));
+	return n;
+}
+
+/* Each write takes 5 ms: a job whose end nobody awaits goes on for 200, one in a hurry for 20; the rest is for the next. */
+static void a_job_in_a_hurry_leaves_queues_to_the_next(void **state)
+{
+	struct mqstore *s = kit_open(HERE);
+	struct mqstore_flush job;
+	int first, second;
+
+	for (int i = 0; i < SLOW; i++)
+		kit_append(s, "Many", i, "x");
+	sys.pwrite = slow_pwrite;
+	assert_int_equal(mqstore_flush_begin(s, true, &job), 0);
+	mqstore_flush_hurry(&job);
+	mqstore_flush_run(&job);
+	assert_int_equal(mqstore_flush_end(s, &job, NULL), 0);
+	first = files_made(HERE);
+	assert_int_equal(mqstore_flush_begin(s, true, &job), 0);
+	mqstore_flush_run(&job);
+	assert_int_equal(mqstore_flush_end(s, &job, NULL), 0);
+	second = files_made(HERE) - first;
+	fault_off();
+	assert_in_range(first, 1, 5);
+	assert_in_range(second, 6, 41);
+	kit_close(s);
+	many_are_whole(HERE, SLOW);
+}
 
 static void close_says_that_it_could_not_flush(void **state)
 {
@@ -414,6 +514,10 @@ int main(void)
 		TEST(a_flush_that_failed_is_never_taken_for_one_that_worked),
 		TEST(a_flush_that_dies_in_the_middle),
 		TEST(a_flush_whose_writes_are_short),
+		TEST(a_flush_of_many_queues_that_failed),
+		TEST(a_flush_of_many_queues_that_dies_in_the_middle),
+		TEST(many_queues_are_synced_by_one_call),
+		TEST(a_job_in_a_hurry_leaves_queues_to_the_next),
 		TEST(close_says_that_it_could_not_flush),
 		TEST(a_full_disk_refuses_messages_until_there_is_room),
 		TEST(a_disk_without_fallocate_is_written_with_zeros),
