@@ -9,6 +9,8 @@
  *   - the connection could not be made, and code 1500 (the broker stops): the same, but nothing was stored, so it costs none
  *   - code 2: the broker asks us to slow down and has stored nothing: after 50, 100, 200 ... ms, costs no try.  The
  *     peer's producer gives up here; ours keeps its promise to the pipe.
+ *   - no queue to choose because a broker that allows writing has no master now: with each new route; costs no try.  A topic
+ *     that allows no writing, or that nobody serves, is told at once.
  * A send with a given queue or a sharding key stays with its queue.  Silence until the deadline is no reason to send
  * again: that would only make duplicates.  Each send has exactly one callback, and never before mqclient_send() has returned.
  *
@@ -233,6 +235,27 @@ static void no_connection(struct send *s, struct link *l)
 	send_wait(s, in);
 }
 
+/* The route has no queue for it.  Waits for another route where that may come by itself, else ends. */
+static void no_queue(struct send *s, int64_t left)
+{
+	struct topic *t = s->topic;
+	struct mq_error *why = send_why(s);
+	bool masterless = t->masterless && (!s->fixed || (s->fixed->naddrs && !broker_master(s->fixed)));
+
+	if (s->fixed)
+		err_set(why, MQ_ENOTFOUND, "topic '%s' has no queue %s:%d to write", t->name, s->fixed->name, s->fixed_id);
+	else
+		err_set(why, MQ_ENOROUTE, "topic '%s': no queue may be written", t->name);
+	if (!masterless) {
+		send_end_soon(s);
+		return;
+	}
+	err_set(why, MQ_ENOROUTE, "topic '%s': no queue can be written: broker %s has no master", t->name,
+	        (s->fixed ? s->fixed : t->masterless)->name);
+	send_wait(s, left);
+	route_wait_again(t, &s->wait);
+}
+
 static void send_try(struct send *s, int64_t now)
 {
 	struct topic *t = s->topic;
@@ -254,12 +277,7 @@ static void send_try(struct send *s, int64_t now)
 		return;
 	}
 	if (!have) {
-		if (s->fixed)
-			err_set(send_why(s), MQ_ENOTFOUND, "topic '%s' has no queue %s:%d to write", t->name,
-			        s->fixed->name, s->fixed_id);
-		else
-			err_set(send_why(s), MQ_ENOROUTE, "topic '%s': no queue may be written", t->name);
-		send_end_soon(s);
+		no_queue(s, left);
 		return;
 	}
 	l = broker_master(s->broker);
@@ -395,7 +413,8 @@ static void on_route(struct route_wait *w, int rc, const struct mq_error *e)
 	struct send *s = client_container(w, struct send, wait);
 
 	send_unwait(s);
-	if (rc < 0) {
+	/* While a master is elected no answer is the last one. */
+	if (rc < 0 && (rc == MQ_ECANCELLED || !s->topic->masterless)) {
 		*send_why(s) = *e;
 		err_wrap(s->why, "send to topic '%s'", s->topic->name);
 		send_end(s, rc, NULL);

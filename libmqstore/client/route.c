@@ -189,6 +189,7 @@ static void topic_take(struct topic *t, const struct body_route *r, bool made_up
 	struct queues write = { 0 }, read = { 0 };
 	bool moved = false;
 
+	t->masterless = NULL;
 	for (size_t i = 0; i < r->nbrokers; i++)
 		if (r->broker[i].name.n && broker_set(broker_get(c, r->broker[i].name), &r->broker[i]))
 			moved = true;
@@ -205,9 +206,13 @@ static void topic_take(struct topic *t, const struct body_route *r, bool made_up
 			nr = nw = nr < ROUTE_DEFAULT_QUEUES ? nr : ROUTE_DEFAULT_QUEUES;
 		if (q->perm & PERM_READ)
 			queues_add(&read, b, nr);
+		if (!(q->perm & PERM_WRITE) || nw <= 0 || r->order_conf.n)
+			continue;
 		/* Slaves take no messages. */
-		if ((q->perm & PERM_WRITE) && broker_master(b) && !r->order_conf.n)
+		if (broker_master(b))
 			queues_add(&write, b, nw);
+		else
+			t->masterless = b;
 	}
 	if (write.n)
 		qsort(write.v, write.n, sizeof *write.v, by_broker);
@@ -351,12 +356,23 @@ void route_refresh(struct topic *t)
 		topic_ask(t);
 }
 
-void route_wait(struct topic *t, struct route_wait *w)
+static void wait_add(struct topic *t, struct route_wait *w)
 {
 	w->on = true;
 	w->seq = ++t->wait_seq;
 	TAILQ_INSERT_TAIL(&t->waits, w, entry);
+}
+
+void route_wait(struct topic *t, struct route_wait *w)
+{
+	wait_add(t, w);
 	topic_ask(t);
+}
+
+void route_wait_again(struct topic *t, struct route_wait *w)
+{
+	wait_add(t, w);
+	route_refresh(t);
 }
 
 void route_unwait(struct topic *t, struct route_wait *w)

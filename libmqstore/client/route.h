@@ -64,6 +64,7 @@ struct topic {
 	int subscribed;                 /* by so many consumers */
 	struct route_queue *write, *read; /* sorted by broker name, then id */
 	size_t nwrite, nread;
+	struct broker *masterless;      /* its queues would be in write, but it has no master now: one will be elected; or NULL */
 	uint32_t next;                  /* round robin */
 	int64_t asked_ms;
 	struct client_timer refresh;
@@ -78,6 +79,8 @@ struct topic *route_topic(struct mqclient *c, struct mq_str name);
 void route_refresh(struct topic *t);
 /* Call w->cb with the next answer; asks if nobody did.  Set w->cb and w->for_write before. */
 void route_wait(struct topic *t, struct route_wait *w);
+/* The same for who was answered already and hopes for another answer: asks no more often than route_refresh(). */
+void route_wait_again(struct topic *t, struct route_wait *w);
 void route_unwait(struct topic *t, struct route_wait *w);
 /* Everybody who waits is told MQ_ECANCELLED. */
 void route_cancel_all(struct mqclient *c);
