@@ -240,7 +240,6 @@ void handle_runtime_info(struct req *q)
 	body.n = i.n;
 	body.pair = i.pair;
 	body_kv_encode(&body, &out);
-	reply_body(q, buf_view(&out));
-	buf_free(&out);
+	reply_buf(q, &out);
 	info_free(&i);
 }

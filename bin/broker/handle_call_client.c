@@ -145,8 +145,7 @@ static void status_end(struct status_call *call)
 		if (call->of[i].said.keep.json)
 			body.client[body.n++] = (struct body_client_offsets){ str_of(call->of[i].client_id), call->of[i].said.own };
 	body_consumer_status_encode(&body, &out);
-	reply_body(&q, buf_view(&out));
-	buf_free(&out);
+	reply_buf(&q, &out);
 	free(body.client);
 	for (int i = 0; i < call->asked; i++) {
 		body_consumer_status_free(&call->of[i].said);

@@ -20,8 +20,7 @@ void handle_timer_check(struct req *q)
 	struct buf out = { 0 };
 
 	timer_write_check(q->b->timer, &out);
-	reply_body(q, buf_view(&out));
-	buf_free(&out);
+	reply_buf(q, &out);
 }
 
 void handle_timer_metrics(struct req *q)
@@ -33,8 +32,7 @@ void handle_timer_metrics(struct req *q)
 		return;
 	}
 	timer_write_counts(q->b->timer, &out);
-	reply_body(q, buf_view(&out));
-	buf_free(&out);
+	reply_buf(q, &out);
 }
 
 /* ---- Which wait ------------------------------------------------------------------------------------------------------------ */

@@ -6,6 +6,7 @@
 #include "topic_table.h"
 #include <base/clock.h>
 #include <base/mem.h>
+#include <base/ring.h>
 #include <base/str.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,44 +26,22 @@ struct held {
 	char *text;             /* ids and a long key */
 };
 
-struct held_queue {             /* a ring; cap is a power of two */
-	struct held *v;
-	size_t at, n, cap;
-};
-
 struct settle {
 	struct broker *b;
-	struct held_queue log, topics;
+	struct ring log, topics; /* of struct held */
 	int64_t wanted;         /* the highest end_off that was waited for */
 	uv_timer_t timer;       /* runs while something waits */
 	bool ticking, stopped;
 };
 
-static struct held *push(struct held_queue *q)
+static struct held *first(const struct ring *q)
 {
-	if (q->n == q->cap) {
-		size_t cap = q->cap ? q->cap * 2 : 64;
-		struct held *v = mem_alloc(cap * sizeof *v);
-
-		for (size_t i = 0; i < q->n; i++)
-			v[i] = q->v[(q->at + i) & (q->cap - 1)];
-		free(q->v);
-		q->v = v;
-		q->cap = cap;
-		q->at = 0;
-	}
-	return &q->v[(q->at + q->n++) & (q->cap - 1)];
+	return ring_first(q, sizeof(struct held));
 }
 
-static struct held *first(const struct held_queue *q)
+static struct held *push(struct ring *q)
 {
-	return q->n ? &q->v[q->at] : NULL;
-}
-
-static void pop(struct held_queue *q)
-{
-	q->at = (q->at + 1) & (q->cap - 1);
-	q->n--;
+	return ring_push(q, sizeof(struct held));
 }
 
 /* ---- The answer --------------------------------------------------------------------------------------------------------- */
@@ -142,7 +121,7 @@ static void tick(struct settle *s)
 	uv_timer_start(&s->timer, on_tick, TICK_MS, TICK_MS);
 }
 
-static void hold(struct settle *s, struct held_queue *at, struct req *q, const struct send_done *d, bool plain, int64_t ms)
+static void hold(struct settle *s, struct ring *at, struct req *q, const struct send_done *d, bool plain, int64_t ms)
 {
 	struct held *h = push(at);
 
@@ -244,7 +223,7 @@ static void check_log(struct settle *s, const char *failed)
 			too_few(s, h);
 		else
 			break;
-		pop(&s->log);
+		ring_pop(&s->log);
 	}
 }
 
@@ -277,7 +256,7 @@ void settle_check(struct settle *s, const char *failed)
 			unsaved(s, h);
 		else
 			finish(s, h, RESP_SUCCESS, NULL);
-		pop(&s->topics);
+		ring_pop(&s->topics);
 	}
 }
 
@@ -302,8 +281,8 @@ static void on_closed(uv_handle_t *handle)
 {
 	struct settle *s = handle->data;
 
-	free(s->log.v);
-	free(s->topics.v);
+	ring_free(&s->log);
+	ring_free(&s->topics);
 	free(s);
 }
 

@@ -52,7 +52,7 @@ void txn_props(struct buf *out, struct mq_str topic, int32_t queue_id, struct mq
 
 void txn_add_half(struct txn *t, const struct mqstore_place *place, int64_t due)
 {
-	assert(place->queue_off == t->base + (int64_t)t->n); /* nobody else writes there */
+	assert(place->queue_off == t->base + (int64_t)t->half.n); /* nobody else writes there */
 	*txn_half_push(t) = (struct half){ place->log_off, due };
 	t->pending++;
 }
@@ -438,8 +438,8 @@ static void on_closed(uv_handle_t *handle)
 	HASH_ITER(hh, t->moved, m, tmp)
 		txn_half_drop_moved(t, m);
 	buf_free(&t->props);
-	free(t->half);
-	free(t->op);
+	ring_free(&t->half);
+	ring_free(&t->op);
 	free(t);
 }
 

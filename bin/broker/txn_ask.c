@@ -140,7 +140,7 @@ static int look_at(struct txn *t, int64_t off, struct half *h, struct mq_error *
 	struct mq_message m;
 	int rc;
 
-	if (!due && (off != t->base || t->n < WINDOW_MAX))
+	if (!due && (off != t->base || t->half.n < WINDOW_MAX))
 		return 0;
 	if (!read_half(t, h->log_off, &m)) {
 		log_error("half at queue offset %lld cannot be read: it is lost", (long long)off);
@@ -170,7 +170,7 @@ void txn_ask_round(uv_timer_t *timer)
 	if (!t->asking) {
 		t->asking = true;
 		t->next = t->base;
-		t->end = t->base + (int64_t)t->n;
+		t->end = t->base + (int64_t)t->half.n;
 	}
 	for (; t->next < t->end && asked < TURN_ASKED && seen < TURN_SEEN; seen++) {
 		struct half *h;

@@ -12,54 +12,33 @@
 
 struct half *txn_half_at(struct txn *t, int64_t off)
 {
-	if (off < t->base || off - t->base >= (int64_t)t->n)
+	if (off < t->base || off - t->base >= (int64_t)t->half.n)
 		return NULL;
-	return &t->half[(t->at + (size_t)(off - t->base)) & (t->cap - 1)];
+	return ring_item(&t->half, sizeof(struct half), (size_t)(off - t->base));
 }
 
 struct half *txn_half_push(struct txn *t)
 {
-	if (t->n == t->cap) {
-		size_t cap = t->cap ? t->cap * 2 : 256;
-		struct half *v = mem_alloc(cap * sizeof *v);
-
-		for (size_t i = 0; i < t->n; i++)
-			v[i] = t->half[(t->at + i) & (t->cap - 1)];
-		free(t->half);
-		t->half = v;
-		t->cap = cap;
-		t->at = 0;
-	}
-	return &t->half[(t->at + t->n++) & (t->cap - 1)];
+	return ring_push(&t->half, sizeof(struct half));
 }
 
 void txn_half_push_op(struct txn *t, int64_t highest)
 {
-	if (t->op_n == t->op_cap) {
-		size_t cap = t->op_cap ? t->op_cap * 2 : 256;
-		int64_t *v = mem_alloc(cap * sizeof *v);
-
-		for (size_t i = 0; i < t->op_n; i++)
-			v[i] = t->op[(t->op_at + i) & (t->op_cap - 1)];
-		free(t->op);
-		t->op = v;
-		t->op_cap = cap;
-		t->op_at = 0;
-	}
-	t->op[(t->op_at + t->op_n++) & (t->op_cap - 1)] = highest;
+	*(int64_t *)ring_push(&t->op, sizeof(int64_t)) = highest;
 }
 
 /* What is over at the front leaves. */
 void txn_half_shrink(struct txn *t)
 {
-	while (t->n && t->half[t->at].due == TXN_DONE) {
-		t->at = (t->at + 1) & (t->cap - 1);
-		t->n--;
+	struct half *h;
+	int64_t *op;
+
+	while ((h = ring_first(&t->half, sizeof(struct half))) && h->due == TXN_DONE) {
+		ring_pop(&t->half);
 		t->base++;
 	}
-	while (t->op_n && t->op[t->op_at] < t->base) {
-		t->op_at = (t->op_at + 1) & (t->op_cap - 1);
-		t->op_n--;
+	while ((op = ring_first(&t->op, sizeof(int64_t))) && *op < t->base) {
+		ring_pop(&t->op);
 		t->op_base++;
 	}
 }

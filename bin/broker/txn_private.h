@@ -9,6 +9,7 @@
 #include "hash.h"
 #include "txn.h"
 #include "waiting.h"
+#include <base/ring.h>
 #include <uv.h>
 
 #define TXN_DONE INT64_MIN
@@ -28,14 +29,12 @@ struct moved {
 struct txn {
 	struct broker *b;
 	struct mqstore_queue *halves, *ops;
-	struct half *half;      /* a ring; cap is a power of two */
+	struct ring half;       /* of struct half */
 	int64_t base;           /* queue offset of the first */
-	size_t at, n, cap;
 	size_t pending;
 	struct moved *moved;    /* uthash, by first */
-	int64_t *op;            /* a ring: highest half that each record of the op queue speaks of */
-	int64_t op_base;
-	size_t op_at, op_n, op_cap;
+	struct ring op;         /* of int64_t: highest half that each record of the op queue speaks of */
+	int64_t op_base;        /* queue offset of the first */
 	uv_timer_t round_timer, save_timer;
 	int closed;
 	bool asking;            /* a round is under way: */

@@ -130,10 +130,10 @@ int64_t controller_next_id(const struct controller *c, struct mq_str name)
 	return g ? g->next_id : CONTROLLER_FIRST_ID;
 }
 
-/* Names and addresses are kept as C strings, and go into events with 16 bits of length. */
-static bool is_text(struct mq_str s)
+/* Texts go into events with 16 bits of length.  That they are texts was looked at when the request was decoded. */
+static bool fits(struct mq_str s)
 {
-	return s.n <= CONTROLLER_TEXT_MAX && (s.n == 0 || !memchr(s.p, '\0', s.n));
+	return s.n <= CONTROLLER_TEXT_MAX;
 }
 
 void controller_apply_id(const struct controller *c, const struct apply_broker_id_header *h, struct controller_verdict *v)
@@ -144,9 +144,9 @@ void controller_apply_id(const struct controller *c, const struct apply_broker_i
 	const char *end;
 
 	*v = (struct controller_verdict){ 0 };
-	if (!is_text(h->brokerName) || !is_text(h->clusterName) || !is_text(h->registerCheckCode)) {
+	if (!fits(h->brokerName) || !fits(h->clusterName) || !fits(h->registerCheckCode)) {
 		refuse(v, RESP_CONTROLLER_BROKER_ID_INVALID,
-		       "brokerName, clusterName and registerCheckCode must be text of at most %d bytes", CONTROLLER_TEXT_MAX);
+		       "brokerName, clusterName and registerCheckCode may have %d bytes at most", CONTROLLER_TEXT_MAX);
 		return;
 	}
 	if (!g && h->appliedBrokerId != CONTROLLER_FIRST_ID) {
@@ -174,8 +174,8 @@ void controller_register(const struct controller *c, const struct controller_reg
 	const struct controller_replica *r = g ? replica_of(g, h->brokerId) : NULL;
 
 	*v = (struct controller_verdict){ 0 };
-	if (!is_text(h->brokerAddress)) {
-		refuse(v, RESP_CONTROLLER_BROKER_ID_INVALID, "brokerAddress must be text of at most %d bytes", CONTROLLER_TEXT_MAX);
+	if (!fits(h->brokerAddress)) {
+		refuse(v, RESP_CONTROLLER_BROKER_ID_INVALID, "brokerAddress may have %d bytes at most", CONTROLLER_TEXT_MAX);
 	} else if (!g) {
 		refuse(v, RESP_CONTROLLER_BROKER_NEED_TO_BE_REGISTERED, "Broker-set: " MQ_STR_FMT " hasn't been registered in controller",
 		       MQ_STR_ARG(h->brokerName));

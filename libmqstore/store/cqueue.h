@@ -150,7 +150,11 @@ int cqueue_remove(const struct mqstore_queue *q);
 /* Read-only: entries that the writer has put into the files since, as far as their records end before log_end. */
 void cqueue_follow(struct mqstore_queue *q, int64_t log_end);
 
+/* Directory of the queue, and its file that begins at byte `start`, into out[SEGMENT_PATH], which is returned; _in: of its files
+ * below another directory than consumequeue. */
 char *cqueue_dir(const struct mqstore_queue *q, char *out);
+char *cqueue_dir_in(const char *root, const struct mqstore_queue *q, char *out);
+char *cqueue_path_in(const char *root, const struct mqstore_queue *q, int64_t start, char *out);
 char *cqueue_path(const struct mqstore_queue *q, int64_t start, char *out);
 /* Show the file at `start` in q->map. */
 int cqueue_map(struct mqstore_queue *q, int64_t start);

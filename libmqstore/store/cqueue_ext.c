@@ -26,15 +26,12 @@ struct cqueue_ext {
 
 static char *dir_of(const struct mqstore_queue *q, char *out)
 {
-	snprintf(out, SEGMENT_PATH, "%s/%s/%d", q->all->ext_dir, q->topic->name, (int)q->id);
-	return out;
+	return cqueue_dir_in(q->all->ext_dir, q, out);
 }
 
 static char *path_of(const struct mqstore_queue *q, int64_t start, char *out)
 {
-	char dir[SEGMENT_PATH];
-
-	return segment_path(dir_of(q, dir), start, out);
+	return cqueue_path_in(q->all->ext_dir, q, start, out);
 }
 
 /* ---- The files ------------------------------------------------------------------------------------------------------------ */

@@ -10,17 +10,27 @@
 #include <fcntl.h>
 #include <stdio.h>
 
+char *cqueue_dir_in(const char *root, const struct mqstore_queue *q, char *out)
+{
+	snprintf(out, SEGMENT_PATH, "%s/%s/%d", root, q->topic->name, (int)q->id);
+	return out;
+}
+
+char *cqueue_path_in(const char *root, const struct mqstore_queue *q, int64_t start, char *out)
+{
+	char dir[SEGMENT_PATH];
+
+	return segment_path(cqueue_dir_in(root, q, dir), start, out);
+}
+
 char *cqueue_dir(const struct mqstore_queue *q, char *out)
 {
-	snprintf(out, SEGMENT_PATH, "%s/%s/%d", q->all->dir, q->topic->name, (int)q->id);
-	return out;
+	return cqueue_dir_in(q->all->dir, q, out);
 }
 
 char *cqueue_path(const struct mqstore_queue *q, int64_t start, char *out)
 {
-	char dir[SEGMENT_PATH];
-
-	return segment_path(cqueue_dir(q, dir), start, out);
+	return cqueue_path_in(q->all->dir, q, start, out);
 }
 
 static int full_or(int rc)
