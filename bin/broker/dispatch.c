@@ -171,6 +171,20 @@ int dispatch_request(struct broker *b, struct conn *c, struct frame *f, bool vip
 	return 0;
 }
 
+void dispatch_again(struct req *q, struct frame *f)
+{
+	const struct dispatch_entry *e = dispatch_entry(f->code);
+	_Alignas(16) char header[HEADER_BYTES];
+	struct mq_error err;
+
+	if (header_decode(e->request->header, f, header, &err) < 0) {
+		reply(q, RESP_SYSTEM_ERROR, "%s", err.text);
+		return;
+	}
+	q->h = header;
+	e->row->handler(q);
+}
+
 /* ---- Answers ----------------------------------------------------------------------------------------------------------- */
 
 void reply_begin(struct req *q, struct frame_out *o, int32_t code, const char *remark)

@@ -30,6 +30,7 @@ struct req {
 	struct frame_id id;
 	const void *h;              /* the header struct of the request's row in codec/request.h */
 	bool vip;                   /* came in by the fast port */
+	struct cold_request *again; /* handled again, now that the disk has been read (cold.h); NULL: for the first time */
 };
 typedef void handler_fn(struct req *q);
 
@@ -45,6 +46,9 @@ const struct dispatch_row *dispatch_find(int32_t code); /* NULL: not served */
 
 /* Decode the header, call the handler, or answer why not.  Always 0 (the connection stays), as struct conn_ops wants. */
 int dispatch_request(struct broker *b, struct conn *c, struct frame *f, bool vip);
+
+/* Decode the header of f, a copy of a frame that was dispatched before, and call the handler once more. */
+void dispatch_again(struct req *q, struct frame *f);
 
 /* ---- Answers ----------------------------------------------------------------------------------------------------------- */
 

@@ -1,6 +1,7 @@
 /* handle_admin_stats.c: what administrators ask of topics and groups: offsets, progress, who consumes what. */
 #include "broker.h"
 #include "client_table.h"
+#include "cold.h"
 #include "delay.h"
 #include "group_table.h"
 #include "handle.h"
@@ -31,6 +32,7 @@ void handle_topic_stats(struct req *q)
 	}
 	body.n = (size_t)at_least_0(t->conf.write);
 	body.queue = mem_alloc((body.n + 1) * sizeof *body.queue);
+	cold_begin(q);
 	for (size_t i = 0; i < body.n; i++) {
 		struct body_queue_stats *s = &body.queue[i];
 		struct mqstore_queue *mq = topic_queue(q->b->topics, t, (int32_t)i, false);
@@ -42,6 +44,10 @@ void handle_topic_stats(struct req *q)
 		s->max_off = at_least_0(mqstore_queue_max(mq));
 		if (s->max_off > s->min_off)
 			s->last_ms = at_least_0(mqstore_time_at(q->b->store, mq, s->max_off - 1));
+	}
+	if (cold_waits(q)) {
+		free(body.queue);
+		return;
 	}
 	body_topic_stats_encode(&body, &out);
 	free(body.queue);
@@ -116,10 +122,15 @@ void handle_consume_stats(struct req *q)
 	struct buf out = { 0 };
 
 	p.online = client_table_consumers(q->b->clients, h->consumerGroup);
+	cold_begin(q);
 	if (h->topic.n)
 		add_topic(&p, h->topic);
 	else
 		offset_table_each(q->b->offsets, (struct mq_str){ 0 }, h->consumerGroup, add_offsets, &p);
+	if (cold_waits(q)) {
+		free(p.body.queue);
+		return;
+	}
 	body_consume_stats_encode(&p.body, &out);
 	free(p.body.queue);
 	reply_buf(q, &out);

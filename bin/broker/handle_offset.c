@@ -1,5 +1,6 @@
 /* handle_offset.c: where groups stand, and where queues begin and end. */
 #include "broker.h"
+#include "cold.h"
 #include "flush.h"
 #include "handle.h"
 #include "offset_table.h"
@@ -84,7 +85,12 @@ void handle_search_offset(struct req *q)
 	const struct search_offset_header *h = q->h;
 	struct mqstore_queue *queue = queue_of(q, h->topic, h->queueId);
 
-	answer(q, "offset", queue ? mqstore_search_time(q->b->store, queue, h->timestamp, str_is_nocase(h->boundaryType, "upper")) : 0);
+	int64_t off;
+
+	cold_begin(q);
+	off = queue ? mqstore_search_time(q->b->store, queue, h->timestamp, str_is_nocase(h->boundaryType, "upper")) : 0;
+	if (!cold_waits(q))
+		answer(q, "offset", off);
 }
 
 void handle_max_offset(struct req *q)
@@ -108,5 +114,10 @@ void handle_earliest_time(struct req *q)
 	const struct earliest_time_header *h = q->h;
 	struct mqstore_queue *queue = queue_of(q, h->topic, h->queueId);
 
-	answer(q, "timestamp", queue ? mqstore_time_at(q->b->store, queue, mqstore_queue_min(queue)) : -1);
+	int64_t ms;
+
+	cold_begin(q);
+	ms = queue ? mqstore_time_at(q->b->store, queue, mqstore_queue_min(queue)) : -1;
+	if (!cold_waits(q))
+		answer(q, "timestamp", ms);
 }

@@ -1,5 +1,6 @@
 /* handle_query.c: messages by key and by offset id. */
 #include "broker.h"
+#include "cold.h"
 #include "handle.h"
 #include <stdlib.h>
 
@@ -22,8 +23,11 @@ void handle_query_message(struct req *q)
 		reply(q, RESP_SYSTEM_ERROR, "maxNum %d: 1 or more would be right", h->maxNum);
 		return;
 	}
+	cold_begin(q);
 	n = mqstore_query(q->b->store, h->topic, h->key, max < QUERY_MAX ? max : QUERY_MAX, h->beginTimestamp, h->endTimestamp,
 			  log_off, &last_ms, &last_off);
+	if (cold_waits(q))
+		return;
 	if (n < 0) {
 		reply(q, RESP_SYSTEM_ERROR, "query topic '" MQ_STR_FMT "' key '" MQ_STR_FMT "': %s", MQ_STR_ARG(h->topic),
 		      MQ_STR_ARG(h->key), mq_strerror(n));
@@ -49,8 +53,13 @@ void handle_view_message(struct req *q)
 {
 	const struct view_message_header *h = q->h;
 	struct mq_str record;
+	int rc;
 
-	if (mqstore_at(q->b->store, h->offset, &record) < 0)
+	cold_begin(q);
+	rc = mqstore_at(q->b->store, h->offset, &record);
+	if (cold_waits(q))
+		return;
+	if (rc < 0)
 		reply(q, RESP_SYSTEM_ERROR, "can not find message by the offset, %lld", (long long)h->offset);
 	else
 		reply_body(q, record);

@@ -48,7 +48,7 @@
 	M(messages_out, "messages delivered by pulls") \
 	M(bytes_out, "bytes of their records") \
 	M(pulls_held, "pulls that were made to wait for a message") \
-	M(pulls_fetched, "pulls whose messages a worker had to fetch from the disk first") \
+	M(pulls_fetched, "times that a worker had to fetch messages from the disk before a pull, a pop or a query was answered") \
 	M(pulls_woken, "waiting pulls ended by a message") \
 	M(pulls_expired, "waiting pulls ended by their time") \
 	M(pulls_not_held, "pulls that would have waited, over maxHeldPulls") \

@@ -5,6 +5,7 @@
 #include "group_table.h"
 #include "offset_table.h"
 #include "order_table.h"
+#include "pop_cold.h"
 #include "pop_hold.h"
 #include "revive.h"
 #include <base/clock.h>
@@ -35,6 +36,8 @@ struct look {
 	struct found found[RECEIPT_POP_MAX];
 	struct mq_str record[RECEIPT_POP_MAX];
 	int64_t off[RECEIPT_POP_MAX];
+	int ncold;
+	struct cold_range *cold; /* of queues whose next message is not in memory: POP_COLD_QUEUES, and a spare one */
 };
 
 /* ---- Queues -------------------------------------------------------------------------------------------------------------- */
@@ -99,10 +102,9 @@ void pop_each_queue(struct broker *b, const struct pop *p, void (*cb)(void *, st
 /* Is the first message of the queue among those expected in memory? */
 static bool first_in_memory(struct broker *b, struct mqstore_queue *q)
 {
-	static struct mqstore_result r;
-	struct mqstore_get_opt opt = { .max_messages = 1, .max_bytes = 1 };
+	struct mqstore_entry e;
 
-	return q && mqstore_get(b->store, q, 0, &opt, &r) == 0 && r.status == MQSTORE_FOUND && !r.far_behind;
+	return q && mqstore_entry(q, 0, &e) == 0 && !cold_is_far(b->store, e.log_off);
 }
 
 /* A group that has no offset.  compat: MAX begins with the last message, or with the first while the queue is young. */
@@ -198,6 +200,24 @@ static void take(struct look *l, struct topic *t, int32_t id, int64_t start, con
 	l->bytes += r->bytes;
 }
 
+/* Or only the first few are: opt is for these. */
+static bool not_in_memory(struct look *l, struct mqstore_queue *q, int64_t off, struct mqstore_get_opt *opt)
+{
+	struct judge j = *(struct judge *)opt->filter_arg;
+	struct mqstore_get_opt same = *opt;
+	int32_t n;
+
+	same.filter_arg = &j;
+	n = cold_look(l->q->b->store, q, off, &same, &l->cold[l->ncold]);
+	if (n == 0 && l->p->fetches < POP_COLD_FETCHES) {
+		l->ncold += l->ncold < POP_COLD_QUEUES;
+		return true;
+	}
+	opt->max_messages = n > 0 ? n : 1;
+	return false;
+}
+
+enum { NOT_IN_MEMORY = 1 };
 static int get(struct look *l, struct mqstore_queue *q, int64_t off, int64_t visible, struct mqstore_result *r)
 {
 	const struct broker_conf *c = l->q->b->conf;
@@ -209,6 +229,8 @@ static int get(struct look *l, struct mqstore_queue *q, int64_t off, int64_t vis
 		opt.max_bytes = 1;
 	if ((j.sub && (!j.sub->tags.all || j.sub->program)) || visible < mqstore_queue_max(q))
 		opt.filter = wanted;
+	if (not_in_memory(l, q, off, &opt))
+		return NOT_IN_MEMORY;
 	return mqstore_get(l->q->b->store, q, off, &opt, r);
 }
 
@@ -219,6 +241,7 @@ static void look_queue(struct look *l, struct topic *t, int32_t id)
 	const struct pop *p = l->p;
 	struct mqstore_queue *q = topic_queue(b->topics, t, id, false);
 	int64_t off = begin_offset(l, t, id, q), visible = q ? flush_visible_max(b, q) : 0;
+	int rc;
 
 	if (!q || off == visible) {
 		l->wait->flush = l->wait->flush || (q && visible < mqstore_queue_max(q));
@@ -231,18 +254,21 @@ static void look_queue(struct look *l, struct topic *t, int32_t id)
 		l->wait->rest += visible > off ? visible - off : 0;
 		return;
 	}
-	if (get(l, q, off, visible, &r) < 0)
-		return;
-	if (r.status == MQSTORE_OFFSET_TOO_SMALL || r.status == MQSTORE_OFFSET_OVERFLOW_BADLY || r.status == MQSTORE_OFFSET_FOUND_NULL) {
+	rc = get(l, q, off, visible, &r);
+	if (rc == 0 && (r.status == MQSTORE_OFFSET_TOO_SMALL || r.status == MQSTORE_OFFSET_OVERFLOW_BADLY ||
+			r.status == MQSTORE_OFFSET_FOUND_NULL)) {
 		if (!p->peek) {
 			log_info("pop offset corrected topic=%s queue=%d group=" MQ_STR_FMT " from=%lld to=%lld", t->name, id,
 				 MQ_STR_ARG(p->group), (long long)off, (long long)r.next_off);
 			offset_table_commit(b->offsets, t->conf.name, p->group, id, r.next_off, mqstore_queue_max(q), "pop");
 		}
 		off = r.next_off;
-		if (get(l, q, off, visible, &r) < 0)
-			return;
+		rc = get(l, q, off, visible, &r);
 	}
+	if (rc == NOT_IN_MEMORY)
+		l->wait->rest += visible > off ? visible - off : 0;
+	if (rc != 0)
+		return;
 	if (r.next_off > visible)
 		r.next_off = visible;
 	if (r.n > 0)
@@ -429,8 +455,22 @@ static void has_message(struct req *q, bool yes)
 	reply_end(q, &o);
 }
 
+/* All that there is for it is on the disk. */
+static bool wait_for_disk(struct req *q, const struct pop *p, const struct look *l, struct pop_wait *w)
+{
+	struct pop now = *p;
+
+	if (cold_may_wait(q->b->cold)) {
+		pop_cold_park(q, p, l->cold, l->ncold);
+		return true;
+	}
+	now.fetches = POP_COLD_FETCHES;
+	return pop_try(q, &now, w);
+}
+
 bool pop_try(struct req *q, const struct pop *p, struct pop_wait *w)
 {
+	static struct cold_range cold[POP_COLD_QUEUES + 1];
 	static struct look l; /* large, and one loop */
 	struct broker *b = q->b;
 	uint32_t turn = b->pop_turn++;
@@ -439,7 +479,7 @@ bool pop_try(struct req *q, const struct pop *p, struct pop_wait *w)
 
 	*w = (struct pop_wait){ 0 };
 	clock_refresh();
-	l = (struct look){ .q = q, .p = p, .wait = w, .pop_ms = clock_now_ms() };
+	l = (struct look){ .q = q, .p = p, .wait = w, .pop_ms = clock_now_ms(), .cold = cold };
 	if (retry_first)
 		look_topic(&l, retry, turn);
 	if (p->queue_id < 0)
@@ -453,6 +493,10 @@ bool pop_try(struct req *q, const struct pop *p, struct pop_wait *w)
 			has_message(q, true);
 		return w->rest > 0;
 	}
+	if (l.ncold && !l.n)
+		return wait_for_disk(q, p, &l, w);
+	if (l.ncold)
+		cold_ahead(b->cold, l.cold, l.ncold);
 	if (p->peek) {
 		show(q, p, &l, w->rest);
 		return true;

@@ -27,6 +27,7 @@ struct pop {
 	bool order;
 	bool notify;                    /* NOTIFICATION: say whether there is something, and take nothing */
 	bool peek;                      /* PEEK_MESSAGE: show what there is, and take nothing */
+	int fetches;                    /* times that it has waited for the disk (pop_cold.h) */
 };
 
 /* Why there was nothing. */

@@ -11,6 +11,7 @@
 #include "ha_replica.h"
 #include "moved.h"
 #include "offset_table.h"
+#include <base/mem.h>
 #include <codec/message.h>
 
 /* How an entry of the queue is judged. */
@@ -116,6 +117,45 @@ static void messages(struct req *q, const struct pull *p, const struct mqstore_r
 	offset_table_pulled(q->b->offsets, p->topic->conf.name, p->group, p->queue_id, r->next_off, r->n, r->bytes);
 }
 
+/* A pull that waits for the disk. */
+struct cold_pull {
+	struct cold_wait w;
+	struct pull p;          /* topic, sub: references; group: below */
+	char group[];
+};
+
+static void fetched(struct req *q, struct cold_wait *w, bool stopped)
+{
+	struct pull *p = &((struct cold_pull *)w)->p;
+
+	if (!stopped && p->topic->deleted)
+		reply(q, RESP_TOPIC_NOT_EXIST, "topic[%s] was deleted", p->topic->name);
+	else if (stopped || !pull_try(q, p))
+		pull_nothing(q, p);
+}
+
+static void forget(struct cold_wait *w)
+{
+	topic_put(((struct cold_pull *)w)->p.topic);
+	sub_put(((struct cold_pull *)w)->p.sub);
+}
+
+static void park(struct req *q, const struct pull *p, const struct cold_range *r)
+{
+	struct cold_pull *c = mem_alloc(sizeof *c + p->group.n);
+
+	memcpy(c->group, p->group.p, p->group.n);
+	c->p = *p;
+	c->p.group.p = c->group;
+	c->p.listed = true;
+	c->p.fetched = !r->entries;
+	c->w.ready = fetched;
+	c->w.drop = forget;
+	topic_get(p->topic);
+	sub_get(p->sub);
+	cold_park(q->b->cold, q, &c->w, r, 1);
+}
+
 /* What is in memory goes at once.  True: nothing is, and the pull waits until it has been fetched. */
 static bool waits_for_disk(struct req *q, const struct pull *p, struct mqstore_queue *queue, struct mqstore_get_opt *opt)
 {
@@ -126,8 +166,10 @@ static bool waits_for_disk(struct req *q, const struct pull *p, struct mqstore_q
 
 	same.filter_arg = &look;
 	n = cold_look(q->b->store, queue, p->off, &same, &range);
-	if (n == 0 && !p->fetched && cold_park(q->b->cold, q, p, &range))
+	if (n == 0 && !(range.entries ? p->listed : p->fetched) && cold_may_wait(q->b->cold)) {
+		park(q, p, &range);
 		return true;
+	}
 	opt->max_messages = n > 0 ? n : 1;
 	return false;
 }
@@ -162,7 +204,7 @@ bool pull_try(struct req *q, const struct pull *p)
 		opt.filter = wanted;
 	if (waits_for_disk(q, p, queue, &opt))
 		return true;
-	look.filter = registered(b, p);
+	look.filter = b->conf->enableCalcFilterBitMap ? registered(b, p) : NULL;
 	opt.bits = look.filter ? may_pass : NULL;
 	rc = mqstore_get(b->store, queue, p->off, &opt, &r);
 	if (rc < 0) {

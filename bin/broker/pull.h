@@ -13,7 +13,7 @@ struct pull {
 	struct mq_str group;
 	int32_t queue_id, max_messages, max_bytes;
 	int64_t off;
-	bool fetched;               /* from the disk, because it was not in memory: do not do so again */
+	bool listed, fetched;       /* from the disk, because they were not in memory: entries of the queue, messages; not so again */
 };
 
 /* Look; answer when there is something to say: messages, or an offset to go on from.  False: nothing new, nothing answered; then

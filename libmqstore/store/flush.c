@@ -24,7 +24,7 @@ enum { PASS_EVERY_MS = 5000, QUEUES_US = 200000, QUEUES_HURRY_US = 20000 };
 /* More files than QUEUES_AT_ONCE are synced by one call for all of the file system.  Each fdatasync() is a transaction of the file
  * system's own: 0.4 to 7 ms on the disks that were measured (ext4), 1 to 4 s for 1,000 files, where syncfs() takes 20 to 40 ms.
  * Fewer files are not worth it to write what others have left in memory, the index above all. */
-enum { PAGE = 4096, QUEUES_MIN = 256, QUEUES_PART = 16, QUEUES_AT_ONCE = 16 };
+enum { PAGE = 4096, QUEUES_MIN = 2048, QUEUES_PART = 16, QUEUES_AT_ONCE = 16 };
 enum mode { LOG_ONLY, SOME, EVERYTHING };
 
 struct log_range {

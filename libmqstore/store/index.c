@@ -46,6 +46,8 @@ struct index {
 	int64_t whole_off;              /* when catching up: this record is in already; -1: none */
 	int32_t credit;                 /* records that puts have earned for catching up */
 
+	struct cold_guard *guard;       /* NULL: queries wait for the disk */
+
 	int64_t retry_at, report_at;    /* monotonic ms */
 	int64_t flushed_ms;
 };
@@ -351,12 +353,14 @@ int index_query(struct index *ix, struct mq_str topic, struct mq_str key, int64_
 		int64_t from = f->begin_ms < f->end_ms ? f->begin_ms : f->end_ms;
 		int64_t to = f->begin_ms < f->end_ms ? f->end_ms : f->begin_ms;
 		if (begin_ms <= to && end_ms >= from)
-			rc = index_file_find(f, h, begin_ms, end_ms, &steps, cb, arg);
+			rc = index_file_find(f, h, begin_ms, end_ms, &steps, ix->guard, cb, arg);
 		if (from < begin_ms)
 			break;
 	}
 	return rc;
 }
+
+void index_guard(struct index *ix, struct cold_guard *g) { ix->guard = g; }
 
 void index_last(const struct index *ix, int64_t *ms, int64_t *log_off)
 {

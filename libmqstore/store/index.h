@@ -76,6 +76,11 @@ typedef int index_hit_cb(void *arg, int64_t log_off);
 int index_query(struct index *ix, struct mq_str topic, struct mq_str key, int64_t begin_ms, int64_t end_ms,
                 index_hit_cb *cb, void *arg);
 
+/* From now on a query does not wait for the disk: what it needs of the files first is noted in g, and its hits are not all then.
+ * (cold.h; NULL: it waits.) */
+struct cold_guard;
+void index_guard(struct index *ix, struct cold_guard *g);
+
 /* Store time and log offset of the newest record in the index; 0, 0 if empty. */
 void index_last(const struct index *ix, int64_t *ms, int64_t *log_off);
 

@@ -8,6 +8,7 @@
  * lies behind the count is wrong.  A power cut may leave any mixture of old and new pages: index_file_repair() trusts the
  * sequence of entries as far as it is possible, and nothing else, because slots and chains follow from it. */
 #include "index_file.h"
+#include "cold.h"
 #include "../base/mem.h"
 #include "../base/sys.h"
 #include "../codec/layout.h"
@@ -450,13 +451,34 @@ int index_file_repair(struct index_file *f)
 
 /* ---- Finding --------------------------------------------------------------------------------------------------------- */
 
-int index_file_find(struct index_file *f, int32_t hash, int64_t begin_ms, int64_t end_ms, int64_t *steps,
+/* The page that was looked at last is not asked for again: neighbours in a chain often lie in one. */
+static bool is_cold(const struct index_file *f, const uint8_t *p, int64_t n, struct cold_guard *guard, int64_t *page)
+{
+	enum { PAGE = 4096 };
+	int64_t at = p - f->map, first = at / PAGE, last = (at + n - 1) / PAGE;
+
+	if (!guard || (first == *page && last == *page))
+		return false;
+	*page = last;
+	return cold_bytes(guard, f->path, f->map, (int64_t)f->bytes, at, n);
+}
+
+int index_file_find(struct index_file *f, int32_t hash, int64_t begin_ms, int64_t end_ms, int64_t *steps, struct cold_guard *guard,
 		    int (*cb)(void *arg, int64_t log_off), void *arg)
 {
 	enum { SECOND = 999 }; /* the part of a second that an entry does not tell */
-	int32_t i = link_at(slot_at(f, slot_of(f, hash)), f->count - 1);
+	const uint8_t *slot = slot_at(f, slot_of(f, hash));
+	int64_t page = -1;
+	int32_t i;
+
+	if (is_cold(f, slot, INDEX_SLOT, guard, &page))
+		return 0;
+	i = link_at(slot, f->count - 1);
 	while (i > 0 && (*steps)-- > 0) {
 		const uint8_t *p = entry_at(f, i);
+
+		if (is_cold(f, p, INDEX_ENTRY, guard, &page))
+			break;
 		int64_t at = time_of(f, i);
 		if (at + SECOND < begin_ms || (int32_t)be32(p + E_SECONDS) < 0)
 			break;

@@ -6,6 +6,8 @@
 
 #include <mq.h>
 
+struct cold_guard;
+
 struct index_file {
 	char *path;
 	int64_t name;               /* yyyyMMddHHmmssSSS as a number: files are ordered by it */
@@ -66,8 +68,8 @@ int index_file_repair(struct index_file *f);
 void index_file_look(struct index_file *f);                     /* read the header again */
 
 /* Log offsets with this hash and a time in [begin_ms, end_ms] (to the second), newest first; *steps counts down the entries
- * that may be looked at.  Stops when cb returns non-zero and returns it. */
-int index_file_find(struct index_file *f, int32_t hash, int64_t begin_ms, int64_t end_ms, int64_t *steps,
+ * that may be looked at.  Stops when cb returns non-zero and returns it; and at what is not in memory, under a guard (cold.h). */
+int index_file_find(struct index_file *f, int32_t hash, int64_t begin_ms, int64_t end_ms, int64_t *steps, struct cold_guard *guard,
                     int (*cb)(void *arg, int64_t log_off), void *arg);
 
 #endif

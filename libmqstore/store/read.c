@@ -7,6 +7,7 @@
 #include "../codec/property.h"
 #include "../codec/tag.h"
 #include "bqueue.h"
+#include "cold.h"
 #include "cqueue_ext.h"
 #include "scan.h"
 #include "store.h"
@@ -231,7 +232,7 @@ int mqstore_get(struct mqstore *s, struct mqstore_queue *q, int64_t off, const s
 int mqstore_at(struct mqstore *s, int64_t log_off, struct mq_str *record)
 {
 	struct mq_message m;
-	int32_t size = scan_at(&s->log, log_off, false, &m);
+	int32_t size = cold_record(s, log_off) ? 0 : scan_at(&s->log, log_off, false, &m);
 	int64_t n;
 
 	if (size <= 0)

@@ -5,6 +5,7 @@
 #include "../codec/message.h"
 #include "../codec/property.h"
 #include "bqueue.h"
+#include "cold.h"
 #include "scan.h"
 #include "store.h"
 
@@ -19,7 +20,7 @@ static int64_t time_of(struct mqstore *s, const uint8_t *entry, int64_t *gone)
 
 	*gone = -1;
 	cqueue_read(entry, &e);
-	if (cqueue_void(&e))
+	if (cqueue_void(&e) || cold_record(s, e.log_off))
 		return -1;
 	p = commitlog_view(&s->log, e.log_off, &n);
 	if (!p) {
@@ -40,10 +41,10 @@ static int64_t next_time(struct mqstore *s, struct mqstore_queue *q, int64_t *at
 		int64_t n, gone, t, next;
 		const uint8_t *p = cqueue_entries(q, *at, &n);
 
-		if (!p)
+		if (!p || cold_entry(s, q, p))
 			return -1;
 		t = time_of(s, p, &gone);
-		if (t >= 0)
+		if (t >= 0 || cold_met(s->guard))
 			return t;
 		next = gone >= 0 ? cqueue_find(q, *at + 1, hi, gone) : *at + 1;
 		*at = next > *at ? next : hi;
@@ -54,7 +55,7 @@ static int64_t next_time(struct mqstore *s, struct mqstore_queue *q, int64_t *at
 /* First entry in [lo, hi) stored at or after ms, else hi. */
 static int64_t first_since(struct mqstore *s, struct mqstore_queue *q, int64_t lo, int64_t hi, int64_t ms)
 {
-	while (lo < hi) {
+	while (lo < hi && !cold_met(s->guard)) {
 		int64_t mid = lo + (hi - lo) / 2, at = mid, t = next_time(s, q, &at, hi);
 
 		if (t >= 0 && t < ms)
@@ -104,7 +105,7 @@ int64_t mqstore_time_at(struct mqstore *s, struct mqstore_queue *q, int64_t off)
 		return q->batch && n < q->batch->n && off >= q->batch->v[n].base ? q->batch->v[n].store_ms : -1;
 	}
 	p = cqueue_entries(q, off, &n);
-	return p ? time_of(s, p, &gone) : -1;
+	return p && !cold_entry(s, q, p) ? time_of(s, p, &gone) : -1;
 }
 
 /* ---- By key ---------------------------------------------------------------------------------------------------------- */
@@ -137,6 +138,8 @@ static int on_hit(void *arg, int64_t log_off)
 	struct query *q = arg;
 	struct mq_message m;
 
+	if (cold_record(q->s, log_off))
+		return cold_full(q->s->guard);
 	if (scan_at(&q->s->log, log_off, false, &m) <= 0 || !str_eq(m.topic, q->topic) || m.store_ms < q->begin_ms ||
 	    m.store_ms > q->end_ms || !has_key(m.props, q->key))
 		return 0;

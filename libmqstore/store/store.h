@@ -19,8 +19,14 @@ enum { DAMAGE_MAX = 1024 };
 struct warm_window {
 	int64_t window, until_ms;
 };
-enum { WARM_WINDOWS = 256, WARM_BYTES = 256 * 1024 };
+/* A page of a queue's file. */
+struct warm_page {
+	const uint8_t *p;
+	int64_t until_ms;
+};
+enum { WARM_WINDOWS = 256, WARM_BYTES = 256 * 1024, WARM_PAGES = 256 };
 
+struct cold_guard;
 struct flush_job;
 
 struct mqstore {
@@ -68,6 +74,8 @@ struct mqstore {
 	int64_t trimmed_min;    /* start of the log that queues and index were trimmed to */
 
 	struct warm_window warm[WARM_WINDOWS];
+	struct warm_page warm_page[WARM_PAGES];
+	struct cold_guard *guard; /* NULL: one who looks waits for the disk */
 
 	/* follow.c */
 	int64_t looked_ms;      /* when directories were last read */
