@@ -6,6 +6,7 @@
 #include "pop_hold.h"
 #include "offset_table.h"
 #include "register.h"
+#include "topic_attr.h"
 #include <base/clock.h>
 #include <base/err.h>
 #include <base/log.h>
@@ -16,85 +17,17 @@
 
 #define LOG_MODULE "topic"
 
-static const char *const topic_system_names[] = {
-	TOPIC_DEFAULT, TOPIC_SCHEDULE, "BenchmarkTest", TOPIC_HALF, "RMQ_SYS_TRACE_TOPIC",
-	TOPIC_OP_HALF, TOPIC_GIVEN_UP, "SELF_TEST_TOPIC", "OFFSET_MOVED_EVENT", "CHECKPOINT_TOPIC",
-};
-static const char *const topic_no_send_names[] = {
-	TOPIC_SCHEDULE, TOPIC_HALF, TOPIC_OP_HALF, TOPIC_GIVEN_UP,
-	"SELF_TEST_TOPIC", "OFFSET_MOVED_EVENT",
-};
+/* ---- The table --------------------------------------------------------------------------------------------------------- */
 
-/* Attributes that ask for another kind of storage.  A topic that has one (its store came from a peer) is kept as it is. */
-static const struct {
-	const char *key, *value, *text;
-} topic_unserved[] = {
-	{ "queue.type", "BatchCQ", "queue.type=BatchCQ" },
-	{ "cleanup.policy", "COMPACTION", "cleanup.policy=COMPACTION" },
-};
-
-static bool is_one_of(struct mq_str name, const char *const *list, size_t n)
+struct topic *topic_table_find(struct topic_table *t, struct mq_str name)
 {
-	for (size_t i = 0; i < n; i++)
-		if (str_is(name, list[i]))
-			return true;
-	return false;
+	struct topic *x;
+
+	HASH_FIND(hh, t->all, name.p, name.n, x);
+	return x;
 }
 
-bool topic_is_system(struct mq_str name)
-{
-	return str_starts(name, "rmq_sys_") ||
-	       is_one_of(name, topic_system_names, sizeof topic_system_names / sizeof topic_system_names[0]);
-}
-
-/* ---- One topic --------------------------------------------------------------------------------------------------------- */
-
-static struct topic *topic_new(struct mq_str name)
-{
-	struct topic *t = mem_alloc(sizeof *t + name.n + 1);
-
-	memcpy(t->name, name.p, name.n);
-	t->conf.name = (struct mq_str){ t->name, name.n };
-	t->refs = 1;
-	t->system = topic_is_system(name);
-	t->no_send = is_one_of(name, topic_no_send_names, sizeof topic_no_send_names / sizeof topic_no_send_names[0]);
-	t->retry = str_starts(name, TOPIC_RETRY_PREFIX);
-	return t;
-}
-
-struct topic *topic_get(struct topic *t)
-{
-	t->refs++;
-	return t;
-}
-
-void topic_put(struct topic *t)
-{
-	if (--t->refs > 0)
-		return;
-	tally_end(&t->put);
-	body_free(&t->keep);
-	free(t->queue);
-	free(t);
-}
-
-static void topic_set_attrs(struct topic *t, const struct body_pair *attr, size_t n)
-{
-	struct body_keep keep = { 0 };
-	struct body_pair *copy = n ? body_alloc(&keep, n * sizeof *copy) : NULL;
-
-	for (size_t i = 0; i < n; i++)
-		copy[i] = (struct body_pair){ body_copy(&keep, attr[i].key), body_copy(&keep, attr[i].value) };
-	body_free(&t->keep);
-	t->keep = keep;
-	t->conf.attr = copy;
-	t->conf.nattrs = n;
-	t->unserved = NULL;
-	for (size_t i = 0; i < n; i++)
-		for (size_t u = 0; u < sizeof topic_unserved / sizeof topic_unserved[0]; u++)
-			if (str_is(copy[i].key, topic_unserved[u].key) && str_is(copy[i].value, topic_unserved[u].value))
-				t->unserved = topic_unserved[u].text;
-}
+/* ---- Queues of the store ----------------------------------------------------------------------------------------------- */
 
 struct mqstore_queue *topic_queue(struct topic_table *t, struct topic *topic, int32_t id, bool create)
 {
@@ -128,15 +61,7 @@ void topic_table_forget_queues(struct topic_table *t)
 			memset(x->queue, 0, x->nqueues * sizeof *x->queue);
 }
 
-/* ---- The table --------------------------------------------------------------------------------------------------------- */
-
-struct topic *topic_table_find(struct topic_table *t, struct mq_str name)
-{
-	struct topic *x;
-
-	HASH_FIND(hh, t->all, name.p, name.n, x);
-	return x;
-}
+/* ---- The file and what is made at the start ------------------------------------------------------------------------------- */
 
 static struct topic *add(struct topic_table *t, const struct body_topic *conf)
 {
@@ -145,7 +70,7 @@ static struct topic *add(struct topic_table *t, const struct body_topic *conf)
 
 	x->conf = *conf;
 	x->conf.name = name;
-	topic_set_attrs(x, conf->attr, conf->nattrs);
+	topic_attr_set(x, conf->attr, conf->nattrs);
 	HASH_ADD_KEYPTR(hh, t->all, x->name, name.n, x);
 	return x;
 }
@@ -403,7 +328,7 @@ void topic_table_replace(struct topic_table *t, const struct body_topic_table *t
 			continue;
 		}
 		name = x->conf.name;
-		topic_set_attrs(x, conf->attr, conf->nattrs);
+		topic_attr_set(x, conf->attr, conf->nattrs);
 		x->conf = (struct body_topic){ .attr = x->conf.attr, .nattrs = x->conf.nattrs, .read = conf->read, .write = conf->write,
 					       .perm = conf->perm, .sys_flag = conf->sys_flag, .order = conf->order,
 					       .multi_tag = conf->multi_tag };
@@ -457,105 +382,13 @@ void topic_table_body(struct topic_table *t, int32_t perm_mask, struct body_topi
 
 /* ---- Change by request -------------------------------------------------------------------------------------------------- */
 
-/* The attributes of 5.2.0: name, values, may it change after creation. */
-static const struct attr_rule {
-	const char *name;
-	const char *values;     /* joined by | */
-	bool changeable;
-} attr_rules[] = {
-	{ "queue.type",     "BatchCQ|SimpleCQ", false },
-	{ "cleanup.policy", "DELETE|COMPACTION", false },
-	{ "message.type",   "UNSPECIFIED|NORMAL|FIFO|DELAY|TRANSACTION|MIXED", true },
-};
-enum { ATTR_RULES = sizeof attr_rules / sizeof attr_rules[0] };
-
-static bool is_value(struct mq_str value, const char *values)
-{
-	struct mq_str rest = str_of(values), piece;
-
-	while (str_split(&rest, '|', &piece))
-		if (str_eq(piece, value))
-			return true;
-	return false;
-}
-
-/* "+k=v,-k" applied to what `have` (may be NULL: a new topic) holds; the result has one place per rule: attr[i].key.p NULL =
- * absent.  Views point into `change` and the old attributes. */
-static int attributes(const struct topic *have, struct mq_str change, bool mixed, struct body_pair attr[ATTR_RULES],
-                      struct mq_error *e)
-{
-	struct mq_str piece;
-	unsigned seen = 0;
-
-	memset(attr, 0, ATTR_RULES * sizeof *attr);
-	for (size_t i = 0; have && i < have->conf.nattrs; i++)
-		for (int r = 0; r < ATTR_RULES; r++)
-			if (str_is(have->conf.attr[i].key, attr_rules[r].name))
-				attr[r] = have->conf.attr[i];
-	while (str_split(&change, ',', &piece)) {
-		struct mq_str key, value;
-		const char *eq;
-		int r = 0;
-
-		if (piece.n == 0 && change.n == 0)
-			break;
-		eq = piece.n ? memchr(piece.p, '=', piece.n) : NULL;
-		if (piece.n < 2 || (piece.p[0] != '+' && piece.p[0] != '-') || (piece.p[0] == '+') != !!eq)
-			return err_set(e, MQ_EINVAL, "attribute '" MQ_STR_FMT "': write +key=value or -key", MQ_STR_ARG(piece));
-		key = (struct mq_str){ piece.p + 1, (eq ? (size_t)(eq - piece.p) : piece.n) - 1 };
-		value = eq ? (struct mq_str){ eq + 1, (size_t)(piece.p + piece.n - eq - 1) } : (struct mq_str){ "", 0 };
-		while (r < ATTR_RULES && !str_is(key, attr_rules[r].name))
-			r++;
-		if (r == ATTR_RULES)
-			return err_set(e, MQ_EINVAL, "unsupported key: " MQ_STR_FMT, MQ_STR_ARG(key));
-		if (seen & 1u << r)
-			return err_set(e, MQ_EINVAL, "key duplication: " MQ_STR_FMT, MQ_STR_ARG(key));
-		seen |= 1u << r;
-		if (piece.p[0] == '-') {
-			if (!have)
-				return err_set(e, MQ_EINVAL, "attribute '" MQ_STR_FMT "': a new topic has none to remove",
-					       MQ_STR_ARG(piece));
-			if (!attr[r].key.p)
-				return err_set(e, MQ_EINVAL, "attempt to delete a nonexistent key: " MQ_STR_FMT, MQ_STR_ARG(key));
-		} else if (!is_value(value, attr_rules[r].values))
-			return err_set(e, MQ_EINVAL, "attribute " MQ_STR_FMT ": value '" MQ_STR_FMT "' is none of %s",
-				       MQ_STR_ARG(key), MQ_STR_ARG(value), attr_rules[r].values);
-		if (have && !attr_rules[r].changeable && !(attr[r].key.p && str_eq(attr[r].value, value)))
-			return err_set(e, MQ_EINVAL, "attempt to update an unchangeable attribute. key: " MQ_STR_FMT,
-				       MQ_STR_ARG(key));
-		for (size_t u = 0; u < sizeof topic_unserved / sizeof topic_unserved[0]; u++)
-			if (str_is(key, topic_unserved[u].key) && str_is(value, topic_unserved[u].value) &&
-			    !(attr[r].key.p && str_eq(attr[r].value, value)))
-				return err_set(e, MQ_EUNSUPPORTED, "this broker does not offer %s yet", topic_unserved[u].text);
-		if (!mixed && str_is(value, "MIXED"))
-			return err_set(e, MQ_EINVAL, "MIXED message type is not supported.");
-		attr[r] = piece.p[0] == '-' ? (struct body_pair){ 0 } : (struct body_pair){ str_of(attr_rules[r].name), value };
-	}
-	return 0;
-}
-
-static bool same_attrs(const struct topic *x, const struct body_pair *attr, size_t n)
-{
-	if (x->conf.nattrs != n)
-		return false;
-	for (size_t i = 0; i < n; i++) {
-		bool found = false;
-
-		for (size_t j = 0; j < n && !found; j++)
-			found = str_eq(attr[i].key, x->conf.attr[j].key) && str_eq(attr[i].value, x->conf.attr[j].value);
-		if (!found)
-			return false;
-	}
-	return true;
-}
-
 int topic_table_set(struct topic_table *t, const struct body_topic *to, struct mq_str change, bool *was_changed,
                     struct mq_error *e)
 {
 	struct topic *x = topic_table_find(t, to->name);
-	struct body_pair attr[ATTR_RULES];
+	struct body_pair attr[TOPIC_ATTRS];
 	struct body_topic conf = *to;
-	size_t n = 0;
+	size_t n;
 	int rc;
 
 	*was_changed = false;
@@ -568,11 +401,8 @@ int topic_table_set(struct topic_table *t, const struct body_topic *to, struct m
 	if (to->read < 0 || to->read > TOPIC_QUEUES_MAX || to->write < 0 || to->write > TOPIC_QUEUES_MAX)
 		return err_set(e, MQ_EINVAL, "readQueueNums %d, writeQueueNums %d: a topic has 0 to %d queues", to->read, to->write,
 			       TOPIC_QUEUES_MAX);
-	if ((rc = attributes(x, change, t->b->conf->enableMixedMessageType, attr, e)) < 0)
+	if ((rc = topic_attr_change(x, change, t->b->conf->enableMixedMessageType, attr, &n, e)) < 0)
 		return rc;
-	for (int r = 0; r < ATTR_RULES; r++)
-		if (attr[r].key.p)
-			attr[n++] = attr[r];
 	conf.attr = attr;
 	conf.nattrs = n;
 	if (!x) {
@@ -582,9 +412,9 @@ int topic_table_set(struct topic_table *t, const struct body_topic *to, struct m
 	}
 	if (x->conf.read == to->read && x->conf.write == to->write && x->conf.perm == to->perm &&
 	    x->conf.sys_flag == to->sys_flag && x->conf.order == to->order && x->conf.multi_tag == to->multi_tag &&
-	    same_attrs(x, attr, n))
+	    topic_attr_same(x, attr, n))
 		return 0;
-	topic_set_attrs(x, attr, n);
+	topic_attr_set(x, attr, n);
 	conf = *to;
 	conf.name = x->conf.name;
 	conf.attr = x->conf.attr;

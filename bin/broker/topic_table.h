@@ -1,44 +1,12 @@
-/* topic_table.h: the topics of this broker: config/topics.json.
+/* topic_table.h: the topics of this broker (topic.h): config/topics.json.
  *
  * One lookup by name gives everything that a send or a pull needs: permissions, queue numbers, handles of the queues in
- * the store.  A struct topic lives until the topic is deleted: keep none across turns of the loop, but by topic_get(). */
+ * the store. */
 #ifndef BROKER_TOPIC_TABLE_H
 #define BROKER_TOPIC_TABLE_H
 
-#include "hash.h"
 #include "table_file.h"
-#include "tally.h"
-#include <codec/body_topic.h>
-#include <mqstore.h>
-
-enum { TOPIC_QUEUES_MAX = 65535 };      /* bound of readQueueNums and writeQueueNums */
-
-/* Well-known names. */
-#define TOPIC_DEFAULT "TBW102"
-#define TOPIC_SCHEDULE "SCHEDULE_TOPIC_XXXX"
-#define TOPIC_HALF "RMQ_SYS_TRANS_HALF_TOPIC"
-#define TOPIC_OP_HALF "RMQ_SYS_TRANS_OP_HALF_TOPIC"
-#define TOPIC_GIVEN_UP "TRANS_CHECK_MAX_TIME_TOPIC"
-#define TOPIC_RETRY_PREFIX "%RETRY%"
-#define TOPIC_DLQ_PREFIX "%DLQ%"
-
-struct topic {
-	UT_hash_handle hh;
-	int refs;                       /* the table's, and of each held pull */
-	bool deleted;
-	struct body_topic conf;         /* conf.name is `name` below; attributes live in keep */
-	struct body_keep keep;
-	bool system;                    /* of the system: not changed or deleted by request */
-	bool no_send;                   /* clients may not send to it */
-	bool retry;                     /* %RETRY%... */
-	const char *unserved;           /* attribute that is kept but not served: no sends; NULL = none */
-	uint64_t changed;               /* version of the table's file with the last change */
-	uint64_t since;                 /* version of the table's file in which it first stands; 0 = long settled */
-	int32_t nqueues;                /* of `queue`: max(read, write) */
-	struct mqstore_queue **queue;   /* filled on first use */
-	struct tally put;               /* messages stored */
-	char name[];                    /* NUL-terminated; length: conf.name.n */
-};
+#include "topic.h"
 
 struct topic_table {
 	struct broker *b;
@@ -79,15 +47,10 @@ struct mqstore_queue *topic_queue(struct topic_table *t, struct topic *topic, in
 struct mqstore_queue *topic_table_queue(struct topic_table *t, struct mq_str topic, int32_t id);
 /* The store dropped queues (mqstore_clean_queues): forget all handles. */
 void topic_table_forget_queues(struct topic_table *t);
-struct topic *topic_get(struct topic *t);       /* take a reference: `deleted` says whether it is still real */
-void topic_put(struct topic *t);
-
-bool topic_is_system(struct mq_str name);
-
-/* The whole table as it is registered and answered (21): perms ANDed with the mask.  Views live as long as the topics stay;
- * free(out->topic). */
-/* That mask: perms are cut down when the broker as a whole (brokerPermission) may not be read or written. */
+/* What the perm of each topic is ANDed with: cut down when the broker as a whole (brokerPermission) may not be read or written. */
 int32_t topic_table_perm_mask(int32_t broker_permission);
+/* The whole table as it is registered and answered (21), with that mask.  Views live as long as the topics stay;
+ * free(out->topic). */
 void topic_table_body(struct topic_table *t, int32_t perm_mask, struct body_topic_table *out);
 /* The same of those topics alone that changed after `version` (> 0) of the file. */
 void topic_table_changes(struct topic_table *t, uint64_t version, int32_t perm_mask, struct body_topic_table *out);
