@@ -1,4 +1,4 @@
-/* broker.c: start, turn, stop. */
+/* broker.c: start, turn, stop, and what a change of the configuration means.  Where it is reached is in ports.c. */
 #include "broker.h"
 #include "fence.h"
 #include "client_table.h"
@@ -16,6 +16,7 @@
 #include "offset_table.h"
 #include "order_table.h"
 #include "pop_hold.h"
+#include "ports.h"
 #include "rates.h"
 #include "register.h"
 #include "revive.h"
@@ -25,7 +26,6 @@
 #include "topic_table.h"
 #include "txn.h"
 #include "upkeep.h"
-#include <arpa/inet.h>
 #include <base/clock.h>
 #include <base/err.h>
 #include <base/log.h>
@@ -34,7 +34,6 @@
 #include <base/sys.h>
 #include <codec/property.h>
 #include <errno.h>
-#include <netdb.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -44,7 +43,6 @@ enum {
 	UNREGISTER_MS = 300,    /* that name servers get to answer at the stop */
 	CLOSE_MS = 200,         /* that clients get to read their last answers */
 	HANDLES = 3,            /* of the broker itself */
-	PORT_TRIES = 20,        /* listenPort=0: until the port two below is free too */
 	LEAVING_MS = 2000,      /* embedded: that another one gets to end */
 };
 
@@ -113,50 +111,6 @@ void broker_conn_closed(struct broker *b, struct conn *c, int why)
 	if (b->names)
 		b->opt.names->closed(b->names, c);
 }
-
-static void on_idle_exit(uv_timer_t *timer)
-{
-	struct broker *b = timer->data;
-
-	log_info("no client for %lld s: leaving", (long long)(b->opt.idle_exit_ms / 1000));
-	broker_stop(b);
-}
-
-static void watch_idle(struct broker *b)
-{
-	if (b->opt.idle_exit_ms && !b->leaving)
-		uv_timer_start(&b->idle_timer, on_idle_exit, b->opt.idle_exit_ms, 0);
-}
-
-static void on_opened(struct conn *c)
-{
-	struct broker *b = conn_public(c)->owner;
-
-	uv_timer_stop(&b->idle_timer);
-	broker_conn_opened(b, c);
-}
-
-static void on_closed(struct conn *c, int why)
-{
-	struct broker *b = conn_public(c)->owner;
-
-	broker_conn_closed(b, c, why);
-	if (!b->leaving && server_conns(b->main) == 0)
-		watch_idle(b);
-}
-
-static int on_request(struct conn *c, struct frame *f)
-{
-	return dispatch_request(conn_public(c)->owner, c, f, false);
-}
-
-static int on_vip_request(struct conn *c, struct frame *f)
-{
-	return dispatch_request(conn_public(c)->owner, c, f, true);
-}
-
-static const struct conn_ops main_ops = { .request = on_request, .opened = on_opened, .closed = on_closed };
-static const struct conn_ops vip_ops = { .request = on_vip_request, .opened = on_opened, .closed = on_closed };
 
 /* ---- The store's options ------------------------------------------------------------------------------------------------- */
 
@@ -271,37 +225,6 @@ static int open_store(struct broker *b, struct mq_error *e)
 	return rc;
 }
 
-/* brokerIP1 as an address: records and message ids hold it. */
-static int find_host(struct broker *b, struct mq_error *e)
-{
-	const char *name = b->conf->brokerIP1;
-	struct mq_host *h = &b->store_host;
-	struct addrinfo want = { .ai_socktype = SOCK_STREAM }, *found;
-	uint8_t ip4[4];
-	int rc;
-
-	if (inet_pton(AF_INET, name, h->ip) == 1)
-		h->len = 4;
-	else if (inet_pton(AF_INET6, name, h->ip) == 1)
-		h->len = 16;
-	else {
-		rc = getaddrinfo(name, NULL, &want, &found);
-		if (rc != 0)
-			return err_set(e, MQ_EINVAL, "brokerIP1 '%s': %s", name, gai_strerror(rc));
-		if (found->ai_family == AF_INET) {
-			memcpy(h->ip, &((struct sockaddr_in *)(void *)found->ai_addr)->sin_addr, 4);
-			h->len = 4;
-		} else {
-			memcpy(h->ip, &((struct sockaddr_in6 *)(void *)found->ai_addr)->sin6_addr, 16);
-			h->len = 16;
-		}
-		freeaddrinfo(found);
-	}
-	memcpy(ip4, h->len == 4 ? h->ip : h->ip + 12, 4);
-	id_maker_init(&b->ids, ip4);
-	return 0;
-}
-
 /* An embedded broker lives in a directory that nobody else may look into. */
 static int make_home(struct broker *b, struct mq_error *e)
 {
@@ -314,66 +237,6 @@ static int make_home(struct broker *b, struct mq_error *e)
 	if (rc == -ENOENT)
 		rc = sys_mkdir_all(dir);
 	return rc < 0 && rc != -EEXIST ? err_sys(e, rc, "make directory '%s'", dir) : 0;
-}
-
-static void no_wait(void *arg)
-{
-}
-
-/* compat: the replication port is one above, unless the configuration says where. */
-static int listen_slaves(struct broker *b, struct mq_error *e)
-{
-	int port = b->conf->haListenPort ? b->conf->haListenPort : server_port(b->main) + 1;
-
-	if (b->conf->brokerRole == ROLE_SLAVE)
-		return 0;
-	if (ha_master_open(&b->ha, b, port, e) < 0)
-		return err_wrap(e, "haListenPort %d, for slaves", port);
-	return 0;
-}
-
-static int listen_once(struct broker *b, struct server_opt *o, struct mq_error *e)
-{
-	o->port = b->conf->listenPort;
-	b->main = server_listen(b->loop, o, &main_ops, b, e);
-	if (!b->main)
-		return err_wrap(e, "listenPort %d", b->conf->listenPort);
-	o->port = server_port(b->main) - 2;
-	b->vip = server_listen(b->loop, o, &vip_ops, b, e);
-	if (!b->vip)
-		return err_wrap(e, "fast port %d, two below listenPort", o->port);
-	return listen_slaves(b, e);
-}
-
-static void stop_listening(struct broker *b)
-{
-	if (b->main)
-		server_stop(b->main, 0, no_wait, NULL);
-	if (b->vip)
-		server_stop(b->vip, 0, no_wait, NULL);
-	b->main = b->vip = NULL;
-}
-
-static int listen_tcp(struct broker *b, struct mq_error *e)
-{
-	const struct broker_conf *c = b->conf;
-	struct server_opt o = { .bind = c->bindAddress, .backlog = c->serverSocketBacklog,
-				.idle_ms = c->serverChannelMaxIdleTimeSeconds > INT32_MAX / 1000 ? 0 :
-					   c->serverChannelMaxIdleTimeSeconds * 1000 };
-	int tries = c->listenPort ? 1 : PORT_TRIES, rc = -1;
-
-	while (rc < 0 && tries-- > 0) {
-		rc = listen_once(b, &o, e);
-		if (rc < 0)
-			stop_listening(b);
-	}
-	if (rc < 0)
-		return rc;
-	b->store_host.port = server_port(b->main);
-	snprintf(b->addr, sizeof b->addr, strchr(c->brokerIP1, ':') ? "[%s]:%d" : "%s:%d", c->brokerIP1, b->store_host.port);
-	snprintf(b->ha_addr, sizeof b->ha_addr, strchr(c->brokerIP2, ':') ? "[%s]:%d" : "%s:%d", c->brokerIP2,
-		 b->ha ? ha_master_port(b->ha) : c->haListenPort ? c->haListenPort : b->store_host.port + 1);
-	return 0;
 }
 
 /* What a success means, where somebody may think that it means more. */
@@ -395,24 +258,6 @@ static void say_what_is_promised(const struct broker_conf *c)
 	else if (c->brokerRole == ROLE_SYNC_MASTER)
 		log_warn("a send that is on fewer than %d machines after %d ms is answered with code 12 or 11, which clients count as "
 			 "sent; set ackOnTwoMachines=true to have it refused", c->inSyncReplicas, c->slaveTimeout);
-}
-
-static int listen_unix(struct broker *b, struct mq_error *e)
-{
-	char path[600];
-	struct server_opt o = { .unix_path = path };
-
-	snprintf(path, sizeof path, "%s/mq.sock", b->opt.embedded_dir);
-	b->main = server_listen(b->loop, &o, &main_ops, b, e);
-	if (!b->main)
-		return e->code;
-	snprintf(b->addr, sizeof b->addr, "unix:%s", path);
-	snprintf(b->ha_addr, sizeof b->ha_addr, "127.0.0.1:0");
-	b->names = b->opt.names->open(b, e);
-	if (!b->names)
-		return e->code;
-	b->opt.names->topics(b->names);
-	return 0;
 }
 
 /* What has been made so far, in reverse.  Handles end with the next turns of the loop, the last of them takes b with it. */
@@ -438,7 +283,7 @@ static void tear_down(struct broker *b)
 	struct mq_error why;
 	int rc;
 
-	stop_listening(b); /* the start failed after it */
+	ports_close(b); /* the start failed after it */
 	register_free(b->reg);
 	route_free(b->route);
 	ha_replica_free(b->replica);
@@ -502,7 +347,7 @@ int broker_start(struct broker **out, uv_loop_t *loop, const struct broker_opt *
 	b->turn.data = b->turn_now.data = b->idle_timer.data = b;
 	log_max = b->conf->logLevel;
 	make_send_props(b);
-	if ((rc = make_home(b, e)) < 0 || (rc = find_host(b, e)) < 0 || (rc = open_store(b, e)) < 0 ||
+	if ((rc = make_home(b, e)) < 0 || (rc = ports_find_host(b, e)) < 0 || (rc = open_store(b, e)) < 0 ||
 	    (opt->member && (rc = member_opened(opt->member, b->store, e)) < 0) ||
 	    (rc = topic_table_open(&b->topics, b, e)) < 0 || (rc = group_table_open(&b->groups, b, e)) < 0 ||
 	    (rc = offset_table_open(&b->offsets, b, e)) < 0 || (rc = filter_table_open(&b->filters, b, e)) < 0 ||
@@ -522,14 +367,14 @@ int broker_start(struct broker **out, uv_loop_t *loop, const struct broker_opt *
 		goto failed;
 	b->upkeep = upkeep_new(b);
 	b->rates = rates_new(b);
-	rc = opt->embedded_dir ? listen_unix(b, e) : listen_tcp(b, e);
+	rc = ports_open(b, e);
 	if (rc < 0)
 		goto failed;
 	if (b->conf->brokerRole == ROLE_SLAVE)
 		b->replica = ha_replica_new(b);
 	b->deposed = b->conf->masterFence && fence_applies(b) ? DEPOSED_UNKNOWN : DEPOSED_NOT;
 	b->reg = register_new(b);
-	watch_idle(b);
+	ports_watch_idle(b);
 	say_what_is_promised(b->conf);
 	log_info("serving name=%s cluster=%s addr=%s store=%s", b->conf->brokerName, b->conf->brokerClusterName, b->addr,
 		 b->conf->storePathRootDir);
