@@ -167,6 +167,33 @@ rounds() { # rounds N CONTROLLERS
 	assert_equal "$(jq -c '[.[] | .epoch] | unique' <<<"$output")" '[1,2]'
 }
 
+@test "under a controller too only who proves the secret follows" {
+	(umask 077; for f in one two; do head -c 32 /dev/urandom | base64 >$f; done)
+	controllers 1
+	broker 1 -p haSecretFile="$PWD/one"
+	until_true in_sync 1
+	broker 2 -p haSecretFile="$PWD/one"
+	until_true in_sync 2
+	broker 3 -p haSecretFile="$PWD/two"
+	until_true grep -q 'slave turned away .*its proof of the secret is wrong' log1
+	kill -9 "${pid[3]}"
+	wait "${pid[3]}" 2>/dev/null || true
+	broker 3
+	until_true grep -q 'slave turned away .*only a broker of ours with the same secret may follow' log1
+	until_true grep -q 'not following the master .*the master wants a proof of a secret' log3
+	run -0 mq-send -n "$ns" t <<<one
+	assert_equal "$(sets)" 2
+	assert_equal "$(cat s3/commitlog/* 2>/dev/null | tr -d '\0' | wc -c)" 0
+	# The other one is master, with the same secret, and the first one comes back.
+	kill -9 "${pid[1]}"
+	wait "${pid[1]}" 2>/dev/null || true
+	until_true eval '[ "$(master)" = 2 ]'
+	broker 1 -p haSecretFile="$PWD/one"
+	until_true in_sync 2
+	run -0 mq-send -n "$ns" t <<<two
+	until_true logs_equal 1 2
+}
+
 @test "a configuration that cannot be right is refused with its name" {
 	run -2 mq-broker -p listenPort=0 -p enableControllerMode=true -p storePathRootDir="$PWD/s"
 	assert_output --partial 'controllerAddr is empty'

@@ -274,6 +274,120 @@ ha_connect() { exec 8<>"/dev/tcp/127.0.0.1/$((m_port + 1))"; }
 	assert_output --partial 'is no address'
 }
 
+# Files of secrets, as their manual has them made.
+secrets() {
+	local f
+	for f; do (umask 077; head -c 32 /dev/urandom | base64 >"$f"); done
+}
+
+@test "with a secret only who proves it follows" {
+	secrets one two
+	master -p haSecretFile="$PWD/one"
+	seq 100 | mq-send t
+	slave -p haSecretFile="$PWD/one"
+	same_logs
+	run -0 grep -c 'replication only with brokers of ours that prove the secret' m.log
+	# Another one.
+	kill_it "$s_pid" TERM
+	seq 100 | mq-send t
+	local had; had=$(stat -c %s s/commitlog/* | head -n 1; cksum <s/commitlog/00000000000000000000)
+	slave -p haSecretFile="$PWD/two"
+	until_true says "$m_port" 'its proof of the secret is wrong: haSecretFile has to be the same'
+	until_true says "$s_port" 'the master has not proved the secret: haSecretFile has to be the same'
+	run -0 grep 'WARN ha slave turned away addr=127.0.0.1' m.log
+	# None.
+	kill_it "$s_pid" TERM
+	slave
+	until_true says "$m_port" '"haConnectionInfo": *\[ *\]'
+	until_true says "$s_port" 'the master wants a proof of a secret: haSecretFile'
+	kill_it "$s_pid" TERM
+	assert_equal "$(stat -c %s s/commitlog/* | head -n 1; cksum <s/commitlog/00000000000000000000)" "$had"
+	# The secret is changed while the master runs: it is read again.
+	cp two one
+	kill -HUP "$m_pid"
+	slave -p haSecretFile="$PWD/two"
+	same_logs
+	run ! grep -q -f two m.log s.log
+}
+
+@test "a slave with a secret takes nothing from a master that cannot prove it" {
+	secrets one
+	master
+	seq 100 | mq-send t
+	slave -p haSecretFile="$PWD/one"
+	until_true says "$s_port" 'the master asks for no proof: haSecretFile is set here'
+	assert_equal "$(log_end "$s_port")" 0
+	run -0 grep 'WARN ha not following the master .* asks for no proof' s.log
+	kill_it "$m_pid" TERM
+	master -p haSecretFile="$PWD/one"
+	same_logs
+}
+
+@test "a file of a secret that others may read, or that can be guessed, is refused" {
+	secrets one
+	chmod 640 one
+	run -2 mq-broker -p haSecretFile="$PWD/one" -p storePathRootDir="$PWD/x" -p listenPort=0
+	assert_output --partial "haSecretFile '$PWD/one' is open to others (mode 640): chmod 600"
+	chmod 600 one
+	echo secret >one
+	run -2 mq-broker -p haSecretFile="$PWD/one" -p storePathRootDir="$PWD/x" -p listenPort=0
+	assert_output --partial 'has fewer than 32 bytes, which can be guessed'
+	refute_output --partial "'secret'"
+	run ! mq-broker -p haSecretFile="$PWD/none" -p storePathRootDir="$PWD/x" -p listenPort=0
+	assert_output --partial "haSecretFile '$PWD/none'"
+}
+
+wire() { python3 "$src/tests/lib/ha_wire.py" "$@"; }
+wire_up() { # wire_up WHAT ARG...: in the background; its port in $wire_port
+	wire "$@" wire.ready 3>&- &
+	pids+=($!)
+	until_true test -s wire.ready
+	wire_port=$(cat wire.ready)
+	rm wire.ready
+}
+
+@test "what somebody hears on the way is no proof" {
+	secrets one
+	master -p haSecretFile="$PWD/one"
+	seq 100 | mq-send t
+	wire_up relay "127.0.0.1:$((m_port + 1))" sent answered
+	slave -p haSecretFile="$PWD/one" -p haMasterAddress="127.0.0.1:$wire_port"
+	same_logs
+	kill_it "$s_pid" TERM
+	# A slave that says what another one said gets nothing.
+	[ "$(stat -c %s sent)" -ge 80 ]
+	head -c 80 sent >answer
+	run -0 wire replay "127.0.0.1:$((m_port + 1))" answer
+	assert_output 0
+	until_true says "$m_port" 'its proof of the secret is wrong'
+	# A master that says what another one said is not followed.
+	local had; had=$(cksum <s/commitlog/00000000000000000000)
+	head -c 96 answered >master
+	wire_up play master
+	slave -p haSecretFile="$PWD/one" -p haMasterAddress="127.0.0.1:$wire_port"
+	until_true says "$s_port" "the master's proof of the secret is wrong"
+	kill_it "$s_pid" TERM
+	assert_equal "$(cksum <s/commitlog/00000000000000000000)" "$had"
+}
+
+@test "who proves nothing is sent away, and keeps nobody out meanwhile" {
+	secrets one
+	master -p haSecretFile="$PWD/one"
+	seq 100 | mq-send t
+	local before; before=$(ls "/proc/$m_pid/fd" | wc -l)
+	wire idle "127.0.0.1:$((m_port + 1))" 100 3>&- &
+	local idle=$!
+	until_true says "$m_port" 'others came while it had not proved the secret'
+	slave -p haSecretFile="$PWD/one"
+	same_logs
+	ended $idle # the master has ended all of them
+	[ "$status" = 0 ]
+	until_true says "$m_port" 'has not proved the secret: .*5 s have passed'
+	few() { [ "$(ls "/proc/$m_pid/fd" | wc -l)" -le $((before + 12)) ]; }
+	until_true few
+	says "$m_port" '"inSyncSlaveNums": *1'
+}
+
 @test "a port scanner leaves nothing behind and disturbs nobody" {
 	master
 	slave

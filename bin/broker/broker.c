@@ -9,6 +9,7 @@
 #include "group_table.h"
 #include "ha_master.h"
 #include "ha_replica.h"
+#include "ha_secret.h"
 #include "hold.h"
 #include "lock_table.h"
 #include "member.h"
@@ -151,6 +152,22 @@ void broker_conf_changed(struct broker *b, int32_t perm_before)
 		topic_table_touch(b->topics);
 }
 
+/* Of replication, at the start and when the configuration is read again: connections that there are stay. */
+static int read_secret(struct broker *b, struct mq_error *e)
+{
+	struct ha_secret *s;
+	int rc;
+
+	if (!*b->conf->haSecretFile || b->opt.embedded_dir)
+		return 0;
+	rc = ha_secret_read(&s, b->conf->haSecretFile, e);
+	if (rc < 0)
+		return rc;
+	ha_secret_free(b->ha_secret);
+	b->ha_secret = s;
+	return 0;
+}
+
 void broker_reload(struct broker *b)
 {
 	struct broker_conf fresh;
@@ -168,6 +185,8 @@ void broker_reload(struct broker *b)
 	changed = broker_conf_take(b->conf_rows, rows);
 	conf_free(rows);
 	log_info("configuration read again keys=%d", changed);
+	if (read_secret(b, &e) < 0)
+		log_error("the secret of replication stays as it is: %s", e.text);
 	if (changed) {
 		body_version_next(&b->conf_version, clock_wall_ms(), 0);
 		broker_conf_changed(b, perm);
@@ -260,6 +279,16 @@ static void say_what_is_promised(const struct broker_conf *c)
 			 "sent; set ackOnTwoMachines=true to have it refused", c->inSyncReplicas, c->slaveTimeout);
 }
 
+/* Who may replicate. */
+static void say_who_may(const struct broker *b)
+{
+	if (b->ha_secret)
+		log_info("replication only with brokers of ours that prove the secret of haSecretFile: those of RocketMQ cannot");
+	else if (b->ha && !*b->conf->haAllowedAddresses)
+		log_info("replication port=%d is open to everybody: haAllowedAddresses and haSecretFile say who may follow",
+			 ha_master_port(b->ha));
+}
+
 /* What has been made so far, in reverse.  Handles end with the next turns of the loop, the last of them takes b with it. */
 static void on_closed_handle(uv_handle_t *handle)
 {
@@ -288,6 +317,7 @@ static void tear_down(struct broker *b)
 	route_free(b->route);
 	ha_replica_free(b->replica);
 	ha_master_free(b->ha);
+	ha_secret_free(b->ha_secret);
 	if (b->names)
 		b->opt.names->close(b->names);
 	rates_free(b->rates);
@@ -367,6 +397,8 @@ int broker_start(struct broker **out, uv_loop_t *loop, const struct broker_opt *
 		goto failed;
 	b->upkeep = upkeep_new(b);
 	b->rates = rates_new(b);
+	if ((rc = read_secret(b, e)) < 0)
+		goto failed;
 	rc = ports_open(b, e);
 	if (rc < 0)
 		goto failed;
@@ -376,6 +408,7 @@ int broker_start(struct broker **out, uv_loop_t *loop, const struct broker_opt *
 	b->reg = register_new(b);
 	ports_watch_idle(b);
 	say_what_is_promised(b->conf);
+	say_who_may(b);
 	log_info("serving name=%s cluster=%s addr=%s store=%s", b->conf->brokerName, b->conf->brokerClusterName, b->addr,
 		 b->conf->storePathRootDir);
 	*out = b;

@@ -43,6 +43,7 @@ struct txn;
 struct registrar;
 struct ha_master;
 struct ha_replica;
+struct ha_secret;
 struct upkeep;
 struct rates;
 struct member;
@@ -109,6 +110,7 @@ struct broker {
 	struct registrar *reg;
 	struct ha_master *ha;       /* a master's replication port; NULL on a slave, and embedded */
 	struct ha_replica *replica; /* a slave's; else NULL */
+	struct ha_secret *ha_secret; /* that both prove to one another; NULL: there is none */
 	struct upkeep *upkeep;
 	struct rates *rates;
 

@@ -115,6 +115,8 @@ enum { ROLE_ASYNC_MASTER, ROLE_SYNC_MASTER, ROLE_SLAVE };
 #define BROKER_CONF_REPLICATION(K) \
 	K(str, haMasterAddress, "", 0, 0, 0, "slave: host:port of the master's replication port; empty: as the name servers say") \
 	K(str, haAllowedAddresses, "", 0, 0, CONF_RUNTIME, "who may follow: 10.1.2.3;10.2.0.0/16; empty: everybody (our own key)") \
+	K(str, haSecretFile, "", 0, 0, CONF_FIXED, \
+	  "file of a secret that master and slave prove to one another; empty: no proof (our own key)") \
 	K(i32, haSendHeartbeatInterval, "5000", 10, INT32_MAX, CONF_RUNTIME, "ms without data after which a slave gets a heartbeat") \
 	K(i32, haHousekeepingInterval, "20000", 10, INT32_MAX, CONF_RUNTIME, "ms of silence that end a replication connection") \
 	K(size, haTransferBatchSize, "32768", 1, 4194292, CONF_RUNTIME, "bytes of log in one block") \

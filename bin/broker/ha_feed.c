@@ -52,7 +52,6 @@ struct ha_feed *ha_feed_new(struct broker *b, struct stream *s)
 	f->number = ++number;
 	f->began_ms = clock_now_ms();
 	ha_switch_begin(&f->sw, clock_mono_ms());
-	stream_set_owner(s, f);
 	return f;
 }
 

@@ -41,7 +41,7 @@ struct ha_feed {
 	struct ha_warm *warm;           /* a worker is at it */
 };
 
-struct ha_feed *ha_feed_new(struct broker *b, struct stream *s);
+struct ha_feed *ha_feed_new(struct broker *b, struct stream *s);    /* s is its own now; the caller hands it over */
 /* Send what there is and what the socket takes; a heartbeat if one is due.  0, or a negative code with the reason: end it. */
 int ha_feed_push(struct ha_feed *f, const struct ha_limits *l, struct mq_error *why);
 /* Read reports.  0 or a negative code with the reason. */

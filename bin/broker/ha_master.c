@@ -1,7 +1,7 @@
 /* ha_master.c: the slaves of this master, as a set: who may come, when they are fed, what they have between them. */
 #include "ha_master.h"
 #include "broker.h"
-#include "ha_allow.h"
+#include "ha_door.h"
 #include "ha_feed.h"
 #include "hold.h"
 #include "member.h"
@@ -21,7 +21,6 @@ enum {
 	TICK_MS = 1000,         /* heartbeats, silence, speeds */
 	GATHER_MS = 2,          /* ASYNC_MASTER: what is new waits so long ... */
 	GATHER_BYTES = 128 << 10, /* ... or until it is so much */
-	BACKLOG = 64,
 	REFUSED = 8,            /* kept for haStatus */
 	SAY_AGAIN_MS = 60000,   /* one that comes again and again is told of so often */
 };
@@ -35,7 +34,7 @@ struct refused {
 struct ha_master_impl {
 	struct ha_master pub;
 	struct broker *b;
-	struct stream_server *server;
+	struct ha_door *door;           /* NULL: stopped */
 	int port;
 	struct ha_feed *feeds;
 	int n;
@@ -223,27 +222,30 @@ static const struct stream_ops feed_ops = { .readable = on_readable, .writable =
 
 static void on_ship(uv_prepare_t *prepare);
 
-static void on_accepted(void *owner, struct stream *s)
+static void on_entered(void *owner, struct stream *s)
 {
 	struct ha_master_impl *m = owner;
 	struct ha_feed *f;
 
-	if (!ha_allow(str_of(m->b->conf->haAllowedAddresses), stream_peer(s))) {
-		note_refused(m, stream_peer(s), "haAllowedAddresses does not have its address");
-		stream_close(s);
-		return;
-	}
 	if (m->n == HA_SLAVES_MAX) {
 		note_refused(m, stream_peer(s), "there are too many connections");
 		stream_close(s);
 		return;
 	}
 	f = ha_feed_new(m->b, s);
+	stream_hand_over(s, &feed_ops, f);
 	DL_APPEND(m->feeds, f);
 	if (m->n++ == 0)
 		uv_prepare_start(&m->ship, on_ship);
 	look(m);
 }
+
+static void on_refused(void *owner, const struct mq_host *peer, const char *why)
+{
+	note_refused(owner, peer, why);
+}
+
+static const struct ha_door_ops door_ops = { .entered = on_entered, .refused = on_refused };
 
 /* ---- When ---------------------------------------------------------------------------------------------------------------- */
 
@@ -335,12 +337,12 @@ int ha_master_open(struct ha_master **out, struct broker *b, int port, struct mq
 	*out = NULL;
 	m->b = b;
 	m->pub.impl = m;
-	m->server = stream_listen(b->loop, b->conf->bindAddress, port, BACKLOG, &feed_ops, on_accepted, m, e);
-	if (!m->server) {
+	m->door = ha_door_open(b, port, &door_ops, m, e);
+	if (!m->door) {
 		free(m);
 		return e->code;
 	}
-	m->port = stream_server_port(m->server);
+	m->port = ha_door_port(m->door);
 	ha_feed_go_on = go_on;
 	uv_prepare_init(b->loop, &m->ship);
 	uv_timer_init(b->loop, &m->tick);
@@ -362,10 +364,10 @@ void ha_master_stop(struct ha_master *h)
 	struct ha_master_impl *m = h ? h->impl : NULL;
 	struct ha_feed *f, *next;
 
-	if (!m || !m->server)
+	if (!m || !m->door)
 		return;
-	stream_server_close(m->server);
-	m->server = NULL;
+	ha_door_close(m->door);
+	m->door = NULL;
 	ship_all(m);
 	DL_FOREACH_SAFE(m->feeds, f, next)
 		end(m, f, 0, "this broker stops");

@@ -110,6 +110,11 @@ void stream_close(struct stream *s)
 
 void *stream_owner(const struct stream *s) { return s->owner; }
 void stream_set_owner(struct stream *s, void *owner) { s->owner = owner; }
+void stream_hand_over(struct stream *s, const struct stream_ops *ops, void *owner)
+{
+	s->ops = ops;
+	s->owner = owner;
+}
 const struct mq_host *stream_peer(const struct stream *s) { return &s->peer; }
 const char *stream_name(const struct stream *s) { return s->name; }
 

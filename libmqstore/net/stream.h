@@ -28,6 +28,8 @@ void stream_close(struct stream *s);
 
 void *stream_owner(const struct stream *s);
 void stream_set_owner(struct stream *s, void *owner);
+/* From now on somebody else is called.  Of what was said with stream_want_write() and stream_pause() nothing changes. */
+void stream_hand_over(struct stream *s, const struct stream_ops *ops, void *owner);
 const struct mq_host *stream_peer(const struct stream *s);
 const char *stream_name(const struct stream *s);        /* "1.2.3.4:567", or what was dialled */
 

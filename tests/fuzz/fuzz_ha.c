@@ -1,8 +1,10 @@
 /* fuzz_ha: covers what a replicating broker and a controller take from others: bin/broker/ha_role.c (reports of a slave, heads of a
  * master's blocks), bin/broker/ha_switch_role.c (the same under a controller), bin/broker/epoch.c (the file of epochs),
- * bin/namesrv/controller_event.c (events and states in the log that controllers share) and
- * codec/body_controller.c.  The first byte chooses one of these; the promises of ha_role.h are looked at after each step. */
+ * bin/namesrv/controller_event.c (events and states in the log that controllers share), codec/body_controller.c and
+ * bin/broker/ha_proof.c (the proof of a secret).  The first byte chooses one of these; the promises of ha_role.h are looked at after
+ * each step. */
 #include "lab.h"
+#include "../../bin/broker/ha_proof.h"
 #include "../../bin/broker/ha_switch_role.h"
 #include "../../bin/namesrv/controller.h"
 #include <base/byte.h>
@@ -304,6 +306,38 @@ static void try_switch_follower(struct cursor *c)
 	}
 }
 
+/* The first byte: which side hears it (bit 0); whether a real peer without the right secret has spoken before (bit 1), as it does when
+ * somebody changes bytes on the way.  Nothing that comes gets through, for it was not made with the secret. */
+static void try_proof(struct cursor *c)
+{
+	static const struct ha_secret secret = { "a key of thirty-two bytes: right" }, other = { "a key of thirty-two bytes: wrong" };
+	uint8_t draw[HA_PROOF_RANDOM] = { 0 }, kind = cursor_u8(c);
+	enum ha_proof_side side = kind & 1 ? HA_PROOF_SLAVE : HA_PROOF_MASTER;
+	struct ha_proof p, peer;
+	struct mq_error why = { 0 };
+
+	ha_proof_begin(&p, side, &secret, draw);
+	draw[0] = 1;
+	ha_proof_begin(&peer, side == HA_PROOF_MASTER ? HA_PROOF_SLAVE : HA_PROOF_MASTER, &other, draw);
+	if ((kind & 2) && side == HA_PROOF_SLAVE) {
+		memcpy(p.in, peer.out, peer.out_n);
+		LAB_CHECK(ha_proof_took(&p, peer.out_n, &why) == 0 && p.out_n == HA_PROOF_ANSWER);
+	}
+	while (!c->bad) {
+		size_t n = 1 + cursor_u8(c) % 32, room = ha_proof_room(&p);
+
+		n = n < room ? n : room;
+		LAB_CHECK(p.in_n + n <= sizeof p.in);
+		for (size_t i = 0; i < n; i++)
+			p.in[p.in_n + i] = cursor_u8(c);
+		if (ha_proof_took(&p, n, &why) < 0) {
+			LAB_CHECK(why.text[0]);
+			return;
+		}
+		LAB_CHECK(!ha_proof_done(&p) && ha_proof_room(&p) > 0 && p.out_n <= sizeof p.out);
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {
 	char *copy;
@@ -314,7 +348,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 	struct cursor c = cursor_of(copy, n - 1);
 	struct mq_str bytes = { copy, n - 1 };
 
-	switch (p[0] % 8) {
+	switch (p[0] % 9) {
 	case 0: try_slave(&c); break;
 	case 1: try_follower(&c); break;
 	case 2: try_event(bytes); break;
@@ -323,6 +357,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 	case 5: try_epochs(bytes); break;
 	case 6: try_switch_slave(&c); break;
 	case 7: try_switch_follower(&c); break;
+	case 8: try_proof(&c); break;
 	}
 	free(copy);
 	return 0;
