@@ -154,6 +154,7 @@ int main(int argc, char **argv)
 	rows = load(&s, &conf, &e);
 	if (!rows)
 		cli_die(CLI_USAGE, "%s", e.text);
+	broker_conf_tell_unserved(rows);
 	status = s.common.print ? serve_print_config(rows) : serve(&s, rows, &conf, idle_ms);
 	conf_free(rows);
 	serve_options_free(&s.common);

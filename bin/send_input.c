@@ -11,6 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Read without turning the loop: some milliseconds. */
+enum { READ_AT_ONCE = 4 << 20 };
+
 void send_input_init(struct send_input *in, uv_loop_t *loop, const char *const *names, int n, enum frame_mode mode,
                      size_t max_record)
 {
@@ -22,6 +25,8 @@ void send_input_init(struct send_input *in, uv_loop_t *loop, const char *const *
 	in->names = n ? names : standard;
 	in->nnames = n ? n : 1;
 	in->fd = -1;
+	uv_timer_init(loop, &in->turn);
+	in->turn.data = in;
 }
 
 void send_input_seek(struct send_input *in, const struct input_place *at)
@@ -90,6 +95,7 @@ size_t send_input_left(const struct send_input *in)
 void send_input_close(struct send_input *in)
 {
 	close_file(in);
+	uv_close((uv_handle_t *)&in->turn, NULL);
 	in->ended = true;
 	frame_in_free(&in->frames);
 }
@@ -153,6 +159,13 @@ static enum input_got open_file(struct send_input *in, struct mq_error *err)
 	return skip(in) == 0 ? INPUT_RECORD : failed(in, "seek in", err);
 }
 
+static void on_turn(uv_timer_t *t)
+{
+	struct send_input *in = t->data;
+
+	in->read = 0;
+}
+
 /* Bytes that are there go into the frames.  INPUT_RECORD: some came, or the end. */
 static enum input_got fill(struct send_input *in, struct mq_error *err)
 {
@@ -164,6 +177,10 @@ static enum input_got fill(struct send_input *in, struct mq_error *err)
 	if (in->draining) {
 		in->ended = true;
 		return INPUT_END;
+	}
+	if (in->read >= READ_AT_ONCE) {
+		uv_timer_start(&in->turn, on_turn, 0, 0);
+		return INPUT_WAIT;
 	}
 	to = frame_in_room(&in->frames, &room);
 	if (in->watch && poll(&p, 1, 0) == 0) {
@@ -179,6 +196,7 @@ static enum input_got fill(struct send_input *in, struct mq_error *err)
 	}
 	if (n < 0)
 		return failed(in, "read", err);
+	in->read += (size_t)n;
 	if (n == 0 && in->to_skip > 0) {
 		err->code = MQ_EINVAL;
 		err->response = 0;

@@ -1,7 +1,8 @@
 /* send_input.h: the records of mq-send's input: FILEs one after the other, or stdin.
  *
  * Nothing waits for a full buffer, and nothing blocks but the disk under a regular file: when nothing is there send_input_next()
- * says so, and the loop is turned until something is. */
+ * says so, and the loop is turned until something is.  It says so, too, when much was read and no record was worth a send: signals
+ * and answers must get through also while a record without end, or nothing but empty lines, is passed over. */
 #ifndef BIN_SEND_INPUT_H
 #define BIN_SEND_INPUT_H
 
@@ -33,6 +34,8 @@ struct send_input {
 	bool opened, regular, ended, draining;
 	int64_t size;       /* of a regular file, -1 unknown */
 	int64_t to_skip;    /* bytes that were sent before (--resume) */
+	size_t read;        /* bytes since the loop was turned */
+	uv_timer_t turn;
 	struct watch *watch;
 };
 

@@ -80,6 +80,11 @@ log_has() { # log_has NAME PATTERN: within 5 s
 	assert_output --partial 'brokerId 0'
 	run -2 mq-broker -p aclEnable=true
 	assert_output --partial 'aclEnable'
+	for pair in useTLS=true enableDLegerCommitLog=true storeType=defaultRocksDB readOnlyCommitLogStorePaths=/a \
+	            storePathCommitLog=/a,/b; do
+		run -2 mq-broker -p $pair
+		assert_output --partial "${pair%%=*}"
+	done
 	run -2 mq-broker -p 'brokerName=a b'
 	assert_output --partial "brokerName 'a b'"
 	run -2 mq-broker -n 'nowhere'
@@ -88,11 +93,12 @@ log_has() { # log_has NAME PATTERN: within 5 s
 	assert_output --partial "$dir/absent.conf"
 }
 
-@test "an unknown key is a warning that names the nearest known one; a key of the peer is none" {
-	printf 'flushDiskTyp=SYNC_FLUSH\nsendMessageThreadPoolNums=4\n' >"$dir/broker.conf"
+@test "an unknown key is a warning that names the nearest known one; one without effect is told, unless it is the default" {
+	printf 'flushDiskTyp=SYNC_FLUSH\nsendMessageThreadPoolNums=4\nenableLmq=false\nstoreType=default\n' >"$dir/broker.conf"
 	run -0 --separate-stderr mq-broker -c "$dir/broker.conf" --print-config
 	[[ $stderr == *flushDiskTyp*flushDiskType* ]]
-	[[ $stderr != *sendMessageThreadPoolNums* ]]
+	[[ $stderr == *'without effect here: sendMessageThreadPoolNums=4'* ]]
+	[[ $stderr != *enableLmq* && $stderr != *storeType* ]]
 	assert_line sendMessageThreadPoolNums=4
 }
 

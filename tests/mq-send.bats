@@ -366,6 +366,27 @@ END
 	assert_output $'behind\nmake\nunder\nwithout'
 }
 
+has_read() { # pid, bytes
+	[ "$(awk '/^rchar/ { print $2 }' "/proc/$1/io")" -ge "$2" ]
+}
+
+@test "SIGTERM reaches it also while a line never ends, or nothing but empty lines come" {
+	mkfifo lines
+	mq-send t /dev/zero 2>told &
+	until_true has_read $! 20000000
+	kill -TERM $!
+	ended $!
+	assert_equal "$status" 143
+	run -0 cat told
+	assert_line 'mq-send: interrupted: 0 messages acknowledged'
+	yes '' >lines &
+	mq-send --skip-empty t lines &
+	until_true has_read $! 20000000
+	kill -TERM $!
+	ended $!
+	assert_equal "$status" 143
+}
+
 @test "SIGTERM: what came is sent, the number acknowledged is told, and it ends by the signal" {
 	mkfifo in
 	mq-send t <in 2>told &

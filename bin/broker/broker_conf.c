@@ -169,6 +169,25 @@ static int check_role(const struct broker_conf *c, struct mq_error *e)
 	return 0;
 }
 
+/* Settings without effect here that would lose or open something if they were passed over. */
+static int check_unserved(const struct broker_conf *c, struct mq_error *e)
+{
+	if (str_bool(str_of(c->aclEnable)))
+		return err_set(e, MQ_EUNSUPPORTED, "aclEnable=true: this broker does not check rights; it would serve everybody");
+	if (str_bool(str_of(c->useTLS)))
+		return err_set(e, MQ_EUNSUPPORTED, "useTLS=true: this broker does not speak TLS; name servers would be asked in the open");
+	if (str_bool(str_of(c->enableDLegerCommitLog)))
+		return err_set(e, MQ_EUNSUPPORTED, "enableDLegerCommitLog=true: a log of DLedger is not read, and its messages would "
+		               "not be there; enableControllerMode=true is the replication that elects masters");
+	if (*c->storeType && strcasecmp(c->storeType, "default"))
+		return err_set(e, MQ_EUNSUPPORTED, "storeType=%s: topics and offsets that are kept in RocksDB are not read; "
+		               "default is right", c->storeType);
+	if (*c->readOnlyCommitLogStorePaths || strchr(c->storePathCommitLog, ','))
+		return err_set(e, MQ_EUNSUPPORTED, "%s: a log in more than one directory is not read, and its messages would not be there",
+		               *c->readOnlyCommitLogStorePaths ? "readOnlyCommitLogStorePaths" : "storePathCommitLog");
+	return 0;
+}
+
 int broker_conf_check(struct conf *rows, struct broker_conf *c, struct mq_error *e)
 {
 	struct mq_str rest = str_of(c->namesrvAddr), piece;
@@ -199,9 +218,29 @@ int broker_conf_check(struct conf *rows, struct broker_conf *c, struct mq_error 
 		return rc;
 	if (c->listenPort != 0 && c->listenPort < 3)
 		return err_set(e, MQ_EINVAL, "listenPort %d: the fast port, two below, would not be a port", c->listenPort);
-	if (str_bool(str_of(c->aclEnable)))
-		return err_set(e, MQ_EUNSUPPORTED, "aclEnable=true: this broker does not check rights; it would serve everybody");
-	return 0;
+	return check_unserved(c, e);
+}
+
+void broker_conf_tell_unserved(const struct conf *rows)
+{
+	enum { LINE = 200 };
+	struct buf line = { 0 };
+
+	for (size_t i = 0; i < sizeof broker_conf_rows / sizeof broker_conf_rows[0]; i++) {
+		const struct conf_row *r = &broker_conf_rows[i];
+		struct mq_str have = conf_get(rows, str_of(r->key));
+
+		if (!(r->flags & CONF_IGNORED) || str_is_nocase(have, r->otherwise))
+			continue;
+		if (line.n && line.n + strlen(r->key) + have.n > LINE) {
+			log_warn("without effect here: " MQ_STR_FMT, MQ_STR_ARG(buf_view(&line)));
+			line.n = 0;
+		}
+		buf_printf(&line, "%s%s=" MQ_STR_FMT, line.n ? ", " : "", r->key, MQ_STR_ARG(have));
+	}
+	if (line.n)
+		log_warn("without effect here: " MQ_STR_FMT, MQ_STR_ARG(buf_view(&line)));
+	buf_free(&line);
 }
 
 int broker_conf_take(struct conf *rows, const struct conf *fresh)
@@ -215,9 +254,11 @@ int broker_conf_take(struct conf *rows, const struct conf *fresh)
 
 		have = conf_get(rows, str_of(r->key));
 		want = conf_get(fresh, str_of(r->key));
-		if (str_eq(have, want) || (r->flags & CONF_IGNORED))
+		if (str_eq(have, want))
 			continue;
-		if (!(r->flags & CONF_RUNTIME))
+		if (r->flags & CONF_IGNORED)
+			log_warn("without effect here: %s=" MQ_STR_FMT, r->key, MQ_STR_ARG(want));
+		else if (!(r->flags & CONF_RUNTIME))
 			log_warn("key needs a new start: %s=" MQ_STR_FMT, r->key, MQ_STR_ARG(want));
 		else if (conf_set(rows, str_of(r->key), want, &e) < 0)
 			log_error("%s", e.text);

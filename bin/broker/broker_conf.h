@@ -316,6 +316,8 @@ struct conf *broker_conf_new(struct broker_conf *c);
 int broker_conf_embedded(struct conf *rows, const char *dir, struct mq_error *e);
 /* What a single row cannot see: values that go together.  Fills in what is empty (names, addresses, paths). */
 int broker_conf_check(struct conf *rows, struct broker_conf *c, struct mq_error *e);
+/* Log the peer's keys that are set to what is not their default and have no effect here. */
+void broker_conf_tell_unserved(const struct conf *rows);
 /* Values of `fresh` that may change while running go into `rows`; others that differ are said in the log: they need a new start.
  * Returns how many were changed. */
 int broker_conf_take(struct conf *rows, const struct conf *fresh);

@@ -69,6 +69,22 @@ static void files_one_after_the_other(void **s)
 	end();
 }
 
+/* What never ends, and is no message, must not keep signals and answers from the loop. */
+static void the_loop_turns_while_input_is_passed_over(void **s)
+{
+	static const char *const names[] = { "/dev/zero" };
+
+	begin(names, 1, FRAME_LINE);
+	for (int i = 0; i < 3; i++) {
+		is(INPUT_WAIT, NULL);
+		is(INPUT_WAIT, NULL);
+		uv_run(&loop, UV_RUN_NOWAIT);
+	}
+	send_input_drain(&in);
+	is(INPUT_END, NULL);
+	end();
+}
+
 static void files_as_one_record_each(void **s)
 {
 	static const char *const names[] = { "a", "b" };
@@ -243,6 +259,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(files_one_after_the_other),
+		cmocka_unit_test(the_loop_turns_while_input_is_passed_over),
 		cmocka_unit_test(files_as_one_record_each),
 		cmocka_unit_test(a_file_that_is_not_there),
 		cmocka_unit_test(records_too_long_or_cut_off),
