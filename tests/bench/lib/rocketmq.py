@@ -27,17 +27,19 @@ def answers(port):
 
 
 class System:
-    """One cluster of one broker in a fresh folder, until stop()."""
+    """One cluster of one broker in a fresh folder, until stop(); or one broker more of the cluster of `namesrv`."""
 
-    def __init__(self, name, base, build, conf=()):
+    def __init__(self, name, base, build, conf=(), namesrv=None):
         self.name, self.build = name, build
         self.dir = tempfile.mkdtemp(prefix=name + ".", dir=base)
         self.child = None
-        self.ns, self.port = free_port(), free_port()
+        self.ns, self.port = namesrv or f"127.0.0.1:{free_port()}", free_port()
         self.script = os.path.join(PEER, "java/run-reference" if name == "java" else "servers")
         self.env = dict(os.environ, MQ_BUILD=build, EXTRA_CONF="\n".join(DEFAULTS + list(conf)))
-        subprocess.run([self.script, "start", self.dir, str(self.ns), str(self.port)], env=self.env, check=True,
-                       stdout=subprocess.DEVNULL)
+        if namesrv:
+            self.env["NAMESRVS"] = namesrv
+        command = ["start-broker", self.dir] if namesrv else ["start", self.dir, self.ns.split(":")[1]]
+        subprocess.run([self.script, *command, str(self.port)], env=self.env, check=True, stdout=subprocess.DEVNULL)
 
     def pid(self):
         with open(os.path.join(self.dir, "broker.pid")) as f:
@@ -70,7 +72,7 @@ class System:
         return os.path.join(self.build, "bin", name)
 
     def address(self):
-        return f"127.0.0.1:{self.ns}"
+        return self.ns
 
     def admin(self):
         """The administrator's tool as this system has it: words of the command."""

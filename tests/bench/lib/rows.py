@@ -10,6 +10,7 @@ from machine import drop_from_memory, memory, ms_of, note
 from flat import flat
 from javaclient import java_producer
 from long import many_messages, soak
+from replication import replication
 from rocketmq import System
 
 BODY = 128
@@ -145,11 +146,19 @@ class Flat(Scene):
         flat(o, take)
 
 
+class Replication(Scene):
+    """Has brokers of its own: masters and slaves."""
+
+    def play(self, name, base, build, o, take):
+        replication(name, o, take)
+
+
 SCENES = [
     Scene("life", life),
     Scene("load", load),
     Scene("sync", sync, conf=["flushDiskType=SYNC_FLUSH"]),
     Scene("java-producer", java_producer, quick=False),
+    Replication("replication", replication, quick=False),
     Scene("ten-million", ten_million, systems=("ours",), quick=False),
     Scene("many-queues", many_queues, systems=("ours",), quick=False),
     Scene("cold-reader", cold_reader, systems=("ours",), quick=False),
