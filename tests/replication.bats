@@ -388,6 +388,24 @@ wire_up() { # wire_up WHAT ARG...: in the background; its port in $wire_port
 	says "$m_port" '"inSyncSlaveNums": *1'
 }
 
+@test "a slave that catches up is sent no more in a second than is allowed" {
+	master -p haFlowControlEnable=true -p maxHaTransferByteInSecond=200000
+	head -c 600000 /dev/zero | tr '\0' x | fold -w 6000 | mq-send t
+	local begun=$EPOCHREALTIME
+	slave
+	same_logs
+	local took=$(((${EPOCHREALTIME/./} - ${begun/./}) / 1000)) bytes; bytes=$(log_end "$m_port")
+	# The first second may be short.
+	[ "$took" -ge $((bytes / 200 - 2000)) ] || { echo "$bytes bytes in $took ms"; false; }
+	run -0 grep 'slave is sent no more than haFlowControlEnable allows .* max_bytes_per_s=200000' m.log
+	# While nothing is to be caught up it is not in the way.
+	seq 10 | mq-send t
+	same_logs
+	mq-admin updateBrokerConfig -b "127.0.0.1:$m_port" -k haFlowControlEnable -v false >/dev/null
+	head -c 6000000 /dev/zero | tr '\0' x | fold -w 6000 | mq-send t
+	same_logs # in less than 20 s: with the limit it would be 30
+}
+
 @test "a port scanner leaves nothing behind and disturbs nobody" {
 	master
 	slave

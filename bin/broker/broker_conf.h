@@ -120,6 +120,8 @@ enum { ROLE_ASYNC_MASTER, ROLE_SYNC_MASTER, ROLE_SLAVE };
 	K(i32, haSendHeartbeatInterval, "5000", 10, INT32_MAX, CONF_RUNTIME, "ms without data after which a slave gets a heartbeat") \
 	K(i32, haHousekeepingInterval, "20000", 10, INT32_MAX, CONF_RUNTIME, "ms of silence that end a replication connection") \
 	K(size, haTransferBatchSize, "32768", 1, 4194292, CONF_RUNTIME, "bytes of log in one block") \
+	K(boolean, haFlowControlEnable, "false", 0, 0, CONF_RUNTIME, "send a slave no more than maxHaTransferByteInSecond") \
+	K(size, maxHaTransferByteInSecond, "104857600", 1, INT64_MAX, CONF_RUNTIME, "bytes of log that a slave is sent in a second") \
 	K(size, haMaxGapNotInSync, "268435456", 1, INT64_MAX, CONF_RUNTIME, "bytes behind from which on a slave is not in sync") \
 	K(i32, slaveTimeout, "3000", 1, INT32_MAX, CONF_RUNTIME, "ms after which a send that is on too few machines gets code 12") \
 	K(i32, inSyncReplicas, "1", 1, 16, CONF_RUNTIME, "SYNC_MASTER: machines that must have a message, this one included") \
@@ -236,8 +238,7 @@ enum { ROLE_ASYNC_MASTER, ROLE_SYNC_MASTER, ROLE_SLAVE };
 	X(reviveAckWaitMs, "180000") X(enablePopBufferMerge, "false") X(popCkStayBufferTime, "10000") \
 	X(popCkStayBufferTimeOut, "3000") X(popCkMaxBufferSize, "200000") X(popCkOffsetMaxQueueSize, "20000") \
 	X(enablePopBatchAck, "false") X(enableNotifyAfterPopOrderLockRelease, "true") \
-	 X(haFlowControlEnable, "false") \
-	X(maxHaTransferByteInSecond, "104857600") X(totalReplicas, "1") \
+	X(totalReplicas, "1") \
 	X(syncMasterFlushOffsetWhenStartup, "false") \
 	X(maxChecksumRange, "1073741824") X(enableSlaveActingMaster, "false") X(enableRemoteEscape, "false") \
 	X(skipPreOnline, "false") X(syncBrokerMemberGroupPeriod, "1000") X(compatibleWithOldNameSrv, "true") \

@@ -298,6 +298,7 @@ static int send_out(struct ha_feed *f, struct mq_error *why)
 int ha_feed_push(struct ha_feed *f, const struct ha_limits *l, struct mq_error *why)
 {
 	int64_t before = f->bytes;
+	struct ha_log log;
 	int rc = 1;
 
 	why->text[0] = 0;
@@ -306,6 +307,8 @@ int ha_feed_push(struct ha_feed *f, const struct ha_limits *l, struct mq_error *
 	rc = send_hello(f, why);
 	while (rc > 0 && f->bytes - before < PUSH_MAX && (f->out.n || gather(f, l)))
 		rc = send_out(f, why);
+	log = ha_log_now(f->b);
+	f->held = ha_slave_is_held(&f->sw.base, &log, l);
 	stream_want_write(f->s, f->out.n > 0 || f->hello_done < f->hello.n || (rc > 0 && f->bytes - before >= PUSH_MAX));
 	return rc < 0 ? rc : 0;
 }

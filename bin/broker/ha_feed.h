@@ -25,6 +25,8 @@ struct ha_feed {
 	int64_t began_ms;               /* wall */
 	int64_t bytes, bytes_before;    /* sent; until the last look at its speed */
 	int64_t speed;                  /* bytes in the last second */
+	bool held;                      /* there is more, but not in this second */
+	int64_t said_held_ms;           /* 0: never */
 
 	uint8_t in[16];                 /* a report or handshake that is not whole yet */
 	size_t in_n;

@@ -254,7 +254,7 @@ static void ship_all(struct ha_master_impl *m)
 	struct ha_feed *f, *next;
 
 	DL_FOREACH_SAFE(m->feeds, f, next)
-		if (!f->out.n && ha_feed_behind(f) > 0)
+		if (!f->out.n && !f->held && ha_feed_behind(f) > 0)
 			push(m, f);
 }
 
@@ -278,7 +278,7 @@ static void on_ship(uv_prepare_t *prepare)
 		return;
 	}
 	DL_FOREACH(m->feeds, f)
-		if (!f->out.n && ha_feed_behind(f) > most)
+		if (!f->out.n && !f->held && ha_feed_behind(f) > most)
 			most = ha_feed_behind(f);
 	if (most >= GATHER_BYTES)
 		ship_all(m);
@@ -286,6 +286,19 @@ static void on_ship(uv_prepare_t *prepare)
 		m->gathering = true;
 		uv_timer_start(&m->gather, on_gathered, GATHER_MS, 0);
 	}
+}
+
+/* Once a minute: it is what was asked for, and still may be why a slave is behind. */
+static void say_held(struct ha_feed *f, int64_t now)
+{
+	if (!f->held)
+		return;
+	f->held = false;
+	if (f->said_held_ms && now - f->said_held_ms < SAY_AGAIN_MS)
+		return;
+	f->said_held_ms = now;
+	log_warn("slave is sent no more than haFlowControlEnable allows addr=%s max_bytes_per_s=%lld behind=%lld", stream_name(f->s),
+		 (long long)f->b->conf->maxHaTransferByteInSecond, (long long)ha_feed_behind(f));
 }
 
 static void on_tick(uv_timer_t *timer)
@@ -299,6 +312,8 @@ static void on_tick(uv_timer_t *timer)
 	DL_FOREACH_SAFE(m->feeds, f, next) {
 		f->speed = f->bytes - f->bytes_before;
 		f->bytes_before = f->bytes;
+		ha_slave_second(&f->sw.base);
+		say_held(f, now);
 		if (ha_slave_is_gone(&f->sw.base, &m->limits, now))
 			end(m, f, MQ_ETIMEOUT, "it says nothing");
 		else if (!f->out.n)
@@ -321,6 +336,7 @@ void ha_master_reload(struct ha_master *h)
 	m->limits = (struct ha_limits){
 		.heartbeat_ms = c->haSendHeartbeatInterval, .silence_ms = c->haHousekeepingInterval,
 		.block_bytes = c->haTransferBatchSize, .gap_bytes = c->haMaxGapNotInSync,
+		.second_bytes = c->haFlowControlEnable ? c->maxHaTransferByteInSecond : 0,
 	};
 	m->wish = (struct ha_wish){
 		.sync = c->brokerRole == ROLE_SYNC_MASTER || c->ackOnTwoMachines, .strict = c->ackOnTwoMachines,

@@ -41,10 +41,27 @@ int ha_slave_report(struct ha_slave *s, const struct ha_log *log, int64_t off, i
 	return rc;
 }
 
+/* Bytes that may still be sent in this second. */
+static int64_t left(const struct ha_slave *s, const struct ha_limits *l)
+{
+	return !l->second_bytes ? INT64_MAX : s->in_second < l->second_bytes ? l->second_bytes - s->in_second : 0;
+}
+
+void ha_slave_second(struct ha_slave *s)
+{
+	s->in_second = 0;
+}
+
+bool ha_slave_is_held(const struct ha_slave *s, const struct ha_log *log, const struct ha_limits *l)
+{
+	return s->known && s->next < log->end && left(s, l) == 0;
+}
+
 struct ha_send ha_slave_next(const struct ha_slave *s, const struct ha_log *log, const struct ha_limits *l, int64_t now)
 {
-	int64_t n = log->end - s->next, segment = log->segment - s->next % log->segment;
+	int64_t n = log->end - s->next, segment = log->segment - s->next % log->segment, rate = left(s, l);
 
+	n = n < rate ? n : rate;
 	if (!s->known)
 		return (struct ha_send){ .what = HA_SEND_NOTHING };
 	if (n <= 0)
@@ -58,6 +75,7 @@ struct ha_send ha_slave_next(const struct ha_slave *s, const struct ha_log *log,
 void ha_slave_sent(struct ha_slave *s, const struct ha_send *sent, int64_t now)
 {
 	s->next += sent->n;
+	s->in_second += sent->n;
 	s->wrote_ms = now;
 }
 

@@ -29,6 +29,7 @@ struct ha_limits {
 	int64_t silence_ms;         /* haHousekeepingInterval: nothing heard for so long ends the connection */
 	int64_t block_bytes;        /* haTransferBatchSize */
 	int64_t gap_bytes;          /* haMaxGapNotInSync: farther behind is not in sync */
+	int64_t second_bytes;       /* maxHaTransferByteInSecond, if haFlowControlEnable; else 0: no limit */
 };
 
 struct ha_slave {
@@ -37,6 +38,7 @@ struct ha_slave {
 	int64_t acked;              /* it has everything below; -1: nothing is known */
 	int64_t next;               /* next byte to be sent */
 	int64_t heard_ms, wrote_ms;
+	int64_t in_second;          /* bytes sent since ha_slave_second() */
 };
 
 struct ha_send {
@@ -51,6 +53,10 @@ int ha_slave_report(struct ha_slave *s, const struct ha_log *log, int64_t off, i
 /* What to send next.  The caller sends it and says so with ha_slave_sent(). */
 struct ha_send ha_slave_next(const struct ha_slave *s, const struct ha_log *log, const struct ha_limits *l, int64_t now);
 void ha_slave_sent(struct ha_slave *s, const struct ha_send *sent, int64_t now);
+/* A second is over: what may be sent in one counts anew. */
+void ha_slave_second(struct ha_slave *s);
+/* Is there something that waits for the next second? */
+bool ha_slave_is_held(const struct ha_slave *s, const struct ha_log *log, const struct ha_limits *l);
 /* Has it been silent for too long? */
 bool ha_slave_is_gone(const struct ha_slave *s, const struct ha_limits *l, int64_t now);
 bool ha_slave_in_sync(const struct ha_slave *s, const struct ha_log *log, const struct ha_limits *l);

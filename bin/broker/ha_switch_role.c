@@ -86,8 +86,10 @@ void ha_switch_sent(struct ha_switch_slave *s, const struct ha_log *log, const s
 	s->end_at_send = log->end;
 	if (sent->what == HA_SWITCH_ANSWER)
 		s->answered = true;
-	else
+	else {
 		s->base.next += sent->n;
+		s->base.in_second += sent->n;
+	}
 }
 
 /* ---- A slave -------------------------------------------------------------------------------------------------------------- */

@@ -129,6 +129,35 @@ static void in_sync_is_who_is_not_far_behind(void **state)
 
 /* ---- How many machines -------------------------------------------------------------------------------------------------- */
 
+/* haFlowControlEnable: what is left waits for the next second; heartbeats do not. */
+static void a_second_has_so_many_bytes(void **state)
+{
+	struct ha_limits slow = limits;
+	struct ha_slave s = slave_at(100000);
+	struct ha_send a;
+
+	slow.second_bytes = 40000;
+	a = ha_slave_next(&s, &log_now, &slow, 0);
+	assert_int_equal(a.n, 32768);
+	ha_slave_sent(&s, &a, 0);
+	assert_false(ha_slave_is_held(&s, &log_now, &slow));
+	a = ha_slave_next(&s, &log_now, &slow, 0);
+	assert_int_equal(a.n, 40000 - 32768);
+	ha_slave_sent(&s, &a, 0);
+	assert_true(ha_slave_is_held(&s, &log_now, &slow));
+	assert_int_equal(ha_slave_next(&s, &log_now, &slow, 900).what, HA_SEND_NOTHING);
+	assert_int_equal(ha_slave_next(&s, &log_now, &slow, 6000).what, HA_SEND_HEARTBEAT);
+	assert_int_equal(ha_slave_next(&s, &log_now, &limits, 900).what, HA_SEND_BLOCK); /* the limit was taken away */
+	ha_slave_second(&s);
+	assert_false(ha_slave_is_held(&s, &log_now, &slow));
+	a = ha_slave_next(&s, &log_now, &slow, 1000);
+	assert_int_equal(a.off, 140000);
+	assert_int_equal(a.n, 32768);
+	s.next = log_now.end;
+	s.in_second = 40000;
+	assert_false(ha_slave_is_held(&s, &log_now, &slow)); /* it has everything */
+}
+
 static void acks_that_are_waited_for(void **state)
 {
 	static const struct {
@@ -473,6 +502,7 @@ int main(void)
 		cmocka_unit_test(an_older_report_takes_nothing_back),
 		cmocka_unit_test(silence_ends_it),
 		cmocka_unit_test(in_sync_is_who_is_not_far_behind),
+		cmocka_unit_test(a_second_has_so_many_bytes),
 		cmocka_unit_test(acks_that_are_waited_for),
 		cmocka_unit_test(replicated_is_what_n_machines_have),
 		cmocka_unit_test(a_slave_goes_its_way),
