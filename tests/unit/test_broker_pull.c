@@ -197,7 +197,7 @@ static void a_message_ends_the_wait(void **state)
 	t = clock_mono_us();
 	kit_send(f->k, f->producer, "T", 0, "new", NULL);
 	asked_wait(f->k, a);
-	assert_true(clock_mono_us() - t < 1000000);
+	assert_true(clock_mono_us() - t < 10000000);
 	is(a, RESP_SUCCESS, 2);
 	assert_string_equal(asked_bodies(a), "new");
 	assert_int_equal(hold_count(hold_of(f)), 0);
@@ -267,7 +267,7 @@ static void a_step_of_the_clock_does_not(void **state)
 	assert_false(a->done);
 	clock_shift_wall(-3600 * 1000);
 	asked_wait(f->k, a);
-	assert_true(clock_mono_us() - t < 2000000);
+	assert_true(clock_mono_us() - t < 10000000);
 	asked_free(a);
 }
 

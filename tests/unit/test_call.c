@@ -152,7 +152,7 @@ static void time_outs_come_in_time_and_leave_the_others_alone(void **state)
 		ask(&k, &a[i], silent ? "mute" : NULL, silent ? 100 + rand() % 200 : 30000, MQ_STR("x"));
 	}
 	lab_until(k.l, &k.timeouts, mute);
-	assert_true(clock_mono_us() - began >= 250000 && clock_mono_us() - began < 3000000);
+	assert_true(clock_mono_us() - began >= 250000 && clock_mono_us() - began < 10000000);
 	lab_until(k.l, &k.answered, N - mute);
 	for (int i = 0; i < N; i++)
 		assert_int_equal(a[i].rc, i % 3 == 0 ? MQ_ETIMEOUT : 0);
@@ -380,7 +380,7 @@ static void a_server_that_does_not_answer_the_handshake(void **state)
 	dial_to(&k, addr, 200);
 	lab_until(k.l, &k.closed, 1);
 	assert_int_equal(k.why, MQ_ETIMEOUT);
-	assert_true(clock_mono_us() - began >= 195000 && clock_mono_us() - began < 2000000);
+	assert_true(clock_mono_us() - began >= 195000 && clock_mono_us() - began < 10000000);
 	close(fd);
 	for (int i = 0; i < 4; i++)
 		close(full[i]);

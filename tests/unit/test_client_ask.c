@@ -102,7 +102,7 @@ static void a_callback_comes_once_and_never_before_return(void **state)
 	assert_int_equal(mqclient_ask(w->c, w->a->addr, 499, NULL, 0, none, 0, on_answer, w), 0);
 	assert_int_equal(w->answers, 0);
 	assert_int_equal(mqclient_run(w->c, 0), 1);
-	assert_true(fake_until(&w->loop, answered, w, 1000));
+	assert_true(fake_until(&w->loop, answered, w, 10000));
 	fake_run(&w->loop, 30);
 	assert_int_equal(w->answers, 1);
 	assert_int_equal(mqclient_run(w->c, 0), 0);
@@ -198,7 +198,7 @@ static void a_route_is_strict_json(void **state)
 	json_t *j;
 
 	assert_int_equal(mqclient_route(w->c, MQ_STR("t"), on_route, w), 0);
-	assert_true(fake_until(&w->loop, answered, w, 1000));
+	assert_true(fake_until(&w->loop, answered, w, 10000));
 	assert_int_equal(w->rc, 0);
 	j = json_loads(w->text, 0, NULL);
 	assert_non_null(j);
@@ -207,7 +207,7 @@ static void a_route_is_strict_json(void **state)
 	json_decref(j);
 	w->answers = 0;
 	assert_int_equal(mqclient_route(w->c, MQ_STR("nowhere"), on_route, w), 0);
-	assert_true(fake_until(&w->loop, answered, w, 1000));
+	assert_true(fake_until(&w->loop, answered, w, 10000));
 	assert_int_equal(w->rc, MQ_ENOROUTE);
 	assert_int_equal(mqclient_route(w->c, MQ_STR("a b"), on_route, w), MQ_EINVAL);
 }
@@ -292,7 +292,7 @@ static void ask_client(struct world *w, int code, const char *key, const char *g
 {
 	w->a->answers = 0;
 	fake_request_all(w->a, code, key, group, "");
-	assert_true(fake_until(&w->loop, client_answered, w, 1000));
+	assert_true(fake_until(&w->loop, client_answered, w, 10000));
 }
 
 static void a_broker_may_ask_what_a_consumer_does(void **state)
@@ -306,7 +306,7 @@ static void a_broker_may_ask_what_a_consumer_does(void **state)
 
 	fake_put(w->a, "t", 2, "x", NULL);
 	assert_int_equal(mqclient_consume(w->c, &k, &opt, &ops, w, &w->e), 0);
-	assert_true(fake_until(&w->loop, answered, w, 2000));
+	assert_true(fake_until(&w->loop, answered, w, 10000));
 	fake_run(&w->loop, 30);
 
 	ask_client(w, REQ_GET_CONSUMER_RUNNING_INFO, "consumerGroup", "g");

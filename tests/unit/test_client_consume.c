@@ -135,7 +135,7 @@ static bool got_enough(void *arg)
 static void wait_got(struct world *w, int n)
 {
 	wanted = n;
-	if (!fake_until(&w->loop, got_enough, w, 5000))
+	if (!fake_until(&w->loop, got_enough, w, 20000))
 		fail_msg("%d of %d messages came; last trouble: %s", w->ngot, n, w->trouble.text);
 	fake_run(&w->loop, 20);
 	assert_int_equal(w->ngot, n);
@@ -148,7 +148,7 @@ static bool has_ended(void *arg)
 
 static void wait_ended(struct world *w)
 {
-	if (!fake_until(&w->loop, has_ended, w, 5000))
+	if (!fake_until(&w->loop, has_ended, w, 20000))
 		fail_msg("no end after %d messages; last trouble: %s", w->ngot, w->trouble.text);
 }
 
@@ -165,7 +165,7 @@ static bool is_assigned(void *arg)
 static void wait_assigned(struct world *w, int n)
 {
 	wanted = n;
-	if (!fake_until(&w->loop, is_assigned, w, 5000))
+	if (!fake_until(&w->loop, is_assigned, w, 20000))
 		fail_msg("%zu queues instead of %d", w->assigned, n);
 }
 
@@ -304,7 +304,7 @@ static void a_topic_that_is_not_there_ends_looking(void **state)
 	struct mqclient_consume_opt opt = { .topics = &topic, .ntopics = 1 };
 
 	consume(w, &opt);
-	assert_true(fake_until(&w->loop, has_trouble, w, 2000));
+	assert_true(fake_until(&w->loop, has_trouble, w, 10000));
 	assert_int_equal(w->fatal, 1);
 	assert_int_equal(w->trouble.code, MQ_ENOROUTE);
 	assert_non_null(strstr(w->trouble.text, "nowhere"));
@@ -316,7 +316,7 @@ static void a_queue_that_is_not_there_ends_looking(void **state)
 	struct mqclient_consume_opt opt = { .queue = { "a", 7 } };
 
 	consume(w, &opt);
-	assert_true(fake_until(&w->loop, has_trouble, w, 2000));
+	assert_true(fake_until(&w->loop, has_trouble, w, 10000));
 	assert_int_equal(w->fatal, 1);
 	assert_int_equal(w->trouble.code, MQ_ENOTFOUND);
 }
@@ -330,7 +330,7 @@ static void a_refusal_ends_looking_with_the_brokers_words(void **state)
 	fake_script(w->a, REQ_PULL_MESSAGE, 100, FAKE_ANSWER, RESP_SUBSCRIPTION_PARSE_FAILED,
 	            "parse the consumer's subscription failed");
 	consume(w, &opt);
-	assert_true(fake_until(&w->loop, has_trouble, w, 2000));
+	assert_true(fake_until(&w->loop, has_trouble, w, 10000));
 	assert_int_equal(w->fatal, 1);
 	assert_int_equal(w->trouble.response, RESP_SUBSCRIPTION_PARSE_FAILED);
 	assert_non_null(strstr(w->trouble.text, "parse the consumer's subscription failed"));
@@ -403,7 +403,7 @@ static void pausing_holds_messages_and_loses_none(void **state)
 	for (int n = 1; n < 200; n += 7) {
 		w->pause_at = n;
 		wanted = n;
-		assert_true(fake_until(&w->loop, got_enough, w, 2000));
+		assert_true(fake_until(&w->loop, got_enough, w, 10000));
 		fake_run(&w->loop, 5);
 		assert_int_equal(w->ngot, n); /* not one more */
 		w->pause_at = 0;
@@ -463,7 +463,7 @@ static void topics_that_are_found_late_do_not_delay_the_start(void **state)
 	fake_run(&w->loop, 10);
 	consume(w, &opt);
 	wanted = 20;
-	assert_true(fake_until(&w->loop, got_enough, w, 2000));
+	assert_true(fake_until(&w->loop, got_enough, w, 10000));
 }
 
 static void a_new_group_starts_as_told_and_its_place_is_stored(void **state)
@@ -570,12 +570,12 @@ static void the_window_bounds_what_is_handed_out_and_not_settled(void **state)
 	w->settle = false;
 	consume(w, &opt);
 	wanted = 8;
-	assert_true(fake_until(&w->loop, got_enough, w, 2000));
+	assert_true(fake_until(&w->loop, got_enough, w, 10000));
 	fake_run(&w->loop, 50);
 	assert_in_range(w->ngot, 8, 10);
 	for (int i = 0; i < 100; i++) {
 		wanted = i + 1;
-		assert_true(fake_until(&w->loop, got_enough, w, 2000));
+		assert_true(fake_until(&w->loop, got_enough, w, 10000));
 		assert_true(w->ngot <= i + 10);
 		mqclient_settle(w->k, MQ_STR("t"), &q, i, true);
 	}
@@ -607,7 +607,7 @@ static void an_offset_beyond_the_end_goes_to_the_end(void **state)
 	w->a->topic[0].queue[0].max = 1000;
 	fake_set_offset(w->a, "g", "t", 0, 5000);
 	consume(w, &opt);
-	assert_true(fake_until(&w->loop, has_trouble, w, 2000));
+	assert_true(fake_until(&w->loop, has_trouble, w, 10000));
 	fake_run(&w->loop, 50);
 	assert_int_equal(w->troubles, 1);
 	assert_int_equal(w->fatal, 0);
@@ -731,7 +731,7 @@ static void a_broker_that_stays_away_is_told_once(void **state)
 	consume(w, &opt);
 	wait_got(w, 10);
 	fake_stop(w->a);
-	assert_true(fake_until(&w->loop, has_trouble, w, 5000));
+	assert_true(fake_until(&w->loop, has_trouble, w, 10000));
 	fake_run(&w->loop, 1500);
 	assert_int_equal(w->troubles, 1); /* four queues, one line */
 	assert_int_equal(w->fatal, 0);
@@ -768,7 +768,7 @@ static void a_group_waits_for_its_topic(void **state)
 	struct mqclient_consume_opt opt = { .group = "g", .topics = &topic, .ntopics = 1, .start = MQCLIENT_BEGIN };
 
 	consume(w, &opt);
-	assert_true(fake_until(&w->loop, has_trouble, w, 2000));
+	assert_true(fake_until(&w->loop, has_trouble, w, 10000));
 	assert_int_equal(w->fatal, 0);
 	fake_topic(w->a, "later", 2);
 	fake_put(w->a, "later", 1, "x", NULL);

@@ -131,7 +131,7 @@ static bool has_got(void *arg)
 static void wait_got(struct member *me, int n)
 {
 	wanted = n;
-	if (!fake_until(&me->w->loop, has_got, me, 5000))
+	if (!fake_until(&me->w->loop, has_got, me, 20000))
 		fail_msg("%d of %d messages came", me->got, n);
 }
 
@@ -180,7 +180,7 @@ static void a_queue_is_given_back_when_its_reader_leaves(void **state)
 	consume(one, true, false, &ops);
 	wait_got(one, 3);
 	assert_int_equal(mqclient_consumer_free(one->k, 1000, &w->e), 0);
-	assert_true(fake_until(&w->loop, is_unlocked, w, 2000));
+	assert_true(fake_until(&w->loop, is_unlocked, w, 10000));
 	assert_int_equal(fake_offset(w->a, "g", "t", 0), 3);
 }
 
@@ -207,12 +207,12 @@ static void a_queue_changes_hands_only_when_all_is_settled(void **state)
 	assert_string_equal(fake_lock(w->a, "t", 0), mqclient_id(one->c));
 	/* What it will not do any more is given up without commit. */
 	mqclient_settle(one->k, MQ_STR("t"), &q, 2, false);
-	assert_true(fake_until(&w->loop, is_unlocked, w, 2000));
+	assert_true(fake_until(&w->loop, is_unlocked, w, 10000));
 	assert_int_equal(fake_offset(w->a, "g", "t", 0), 2);
 	mqclient_consumer_free(one->k, 1000, NULL);
 	w->a->nmembers = 0;
 	consume(two, true, false, &ops);
-	assert_true(fake_until(&w->loop, is_locked_by_two, w, 5000));
+	assert_true(fake_until(&w->loop, is_locked_by_two, w, 10000));
 	wait_got(two, 1);
 	fake_run(&w->loop, 50);
 	assert_int_equal(two->got, 1);
@@ -278,7 +278,7 @@ static bool is_done(void *arg)
 
 static void wait_done(struct world *w)
 {
-	if (!fake_until(&w->loop, is_done, w, 5000))
+	if (!fake_until(&w->loop, is_done, w, 20000))
 		fail_msg("no answer");
 	assert_int_equal(w->done, 1);
 }
@@ -348,7 +348,7 @@ static void a_half_is_marked_and_ended_by_its_places(void **state)
 	struct mqclient_half h;
 
 	assert_int_equal(mqclient_send(w->m[0].c, &m, 1, &opt, on_sent, w, &w->e), 0);
-	assert_true(fake_until(&w->loop, is_sent, w, 5000));
+	assert_true(fake_until(&w->loop, is_sent, w, 10000));
 	assert_int_equal(w->sent.rc, 0);
 	assert_non_null(strstr(fake_field(w->a, REQ_SEND_MESSAGE_V2, "i"), "TRAN_MSG\001true"));
 	assert_non_null(strstr(fake_field(w->a, REQ_SEND_MESSAGE_V2, "i"), "PGROUP\001p"));
@@ -391,7 +391,7 @@ static void a_question_that_is_no_question_does_no_harm(void **state)
 	assert_int_equal(mqclient_answer_checks(w->m[0].c, "p", MQ_STR("t"), on_check, w, &w->e), 0);
 	assert_int_equal(mqclient_answer_checks(w->m[0].c, "p", MQ_STR("t"), on_check, w, &w->e), MQ_EBUSY);
 	/* The broker hears of the group without a message being sent. */
-	assert_true(fake_until(&w->loop, is_heard, w, 5000));
+	assert_true(fake_until(&w->loop, is_heard, w, 10000));
 	assert_non_null(strstr(w->a->last_body[REQ_HEART_BEAT].p, "\"p\""));
 	fake_request_all(w->a, REQ_CHECK_TRANSACTION_STATE, "msgId", "x", "no message at all");
 	fake_request_all(w->a, REQ_PUSH_REPLY_MESSAGE_TO_CLIENT, "properties", "CORRELATION_ID\001nobody's\002", "late");
@@ -427,7 +427,7 @@ static void ask(struct world *w, int timeout_ms)
 	struct mqclient_send_opt opt = { .retries = -1, .timeout_ms = timeout_ms };
 
 	assert_int_equal(mqclient_request(w->m[0].c, &m, &opt, on_reply, w, &w->e), 0);
-	assert_true(fake_until(&w->loop, is_asked, w, 5000));
+	assert_true(fake_until(&w->loop, is_asked, w, 10000));
 }
 
 /* The properties of the last message that was sent, as far as they name the request. */
@@ -447,7 +447,7 @@ static void a_request_introduces_itself_and_gets_its_reply_once(void **state)
 	assert_true(w->a->count[REQ_HEART_BEAT] > 0);
 	correlation(w, id, sizeof id);
 	fake_request_all(w->a, REQ_PUSH_REPLY_MESSAGE_TO_CLIENT, "properties", id, "answer");
-	assert_true(fake_until(&w->loop, is_replied, w, 5000));
+	assert_true(fake_until(&w->loop, is_replied, w, 10000));
 	assert_int_equal(w->reply_rc, 0);
 	assert_string_equal(w->reply, "answer");
 	fake_request_all(w->a, REQ_PUSH_REPLY_MESSAGE_TO_CLIENT, "properties", id, "answer again");
@@ -461,7 +461,7 @@ static void a_request_without_a_reply_ends_with_its_time(void **state)
 	int64_t began = clock_mono_us();
 
 	ask(w, 200);
-	assert_true(fake_until(&w->loop, is_replied, w, 5000));
+	assert_true(fake_until(&w->loop, is_replied, w, 10000));
 	assert_int_equal(w->reply_rc, MQ_ETIMEOUT);
 	assert_true(clock_mono_us() - began >= 190000);
 }
@@ -472,7 +472,7 @@ static void a_request_that_is_refused_hears_why(void **state)
 
 	fake_script(w->a, REQ_SEND_MESSAGE_V2, 1, FAKE_ANSWER, RESP_MESSAGE_ILLEGAL, "not so");
 	ask(w, 5000);
-	assert_true(fake_until(&w->loop, is_replied, w, 5000));
+	assert_true(fake_until(&w->loop, is_replied, w, 10000));
 	assert_int_equal(w->reply_rc, MQ_EREFUSED);
 	assert_non_null(strstr(w->why.text, "not so"));
 }
