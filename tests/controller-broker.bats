@@ -2,49 +2,18 @@
 # Brokers under a controller as users meet them: who is master, what a kill of it costs, what becomes of the one that comes back.
 # The rules are tested in unit/test_role.c and unit/test_ha_switch_role.c; brokers and controllers of Java in peer/controller.
 
-bats_require_minimum_version 1.5.0
+load helpers
+load controllers
 
 setup() {
-	load /usr/lib/bats/bats-support/load
-	load /usr/lib/bats/bats-assert/load
-	src=${MQ_SRC:-$BATS_TEST_DIRNAME/..}
-	. "$src/tests/peer/ports.sh"
-	cd "$BATS_TEST_TMPDIR"
-	export HOME=$PWD
-	unset NAMESRV_ADDR
-	declare -gA pid=() port=()
+	mq_setup
+	controllers_setup
 }
 
 teardown() {
 	exec 5>&-
-	for p in "${pid[@]}"; do kill -CONT "$p" 2>/dev/null; kill -9 "$p" 2>/dev/null || true; done
-	wait 2>/dev/null || true
-}
-
-until_true() { # until_true COMMAND...: a minute
-	for _ in $(seq 1200); do
-		! "$@" >/dev/null 2>&1 || return 0
-		sleep 0.05
-	done
-	return 1
-}
-
-# ports.sh finds ports of which both neighbours are free as well: fast port and replication.
-controllers() { # controllers N: that many name servers with a controller each
-	all= addrs= ns=
-	for i in $(seq 0 $(($1 - 1))); do
-		port[c$i]=$(free_ports) port[n$i]=$(free_ports)
-		all=$all"n$i-127.0.0.1:${port[c$i]};" addrs=$addrs"127.0.0.1:${port[c$i]};" ns=$ns"127.0.0.1:${port[n$i]};"
-	done
-	for i in $(seq 0 $(($1 - 1))); do controller "$i"; done
-	until_true eval 'mq-admin -o json getControllerMetaData -a "$addrs" | jq -e ".controllerLeaderId | startswith(\"n\")"'
-}
-
-controller() { # controller I
-	mq-namesrv -p listenPort="${port[n$1]}" -p bindAddress=127.0.0.1 -p enableControllerInNamesrv=true -p controllerDLegerGroup=g \
-		-p controllerDLegerPeers="$all" -p controllerDLegerSelfId="n$1" -p controllerStorePath="$PWD/c$1" \
-		-p kvConfigPath="$PWD/kv$1" -p configStorePath="$PWD/n$1.properties" 2>>"log-c$1" 5>&- &
-	pid[c$1]=$!
+	controllers_teardown
+	mq_teardown
 }
 
 broker() { # broker I [OPTION...]

@@ -2,42 +2,18 @@
 # A controller as brokers and administrators meet it: ids, elections, what is kept over a kill, three of them.
 # The rules are tested in unit/test_controller.c; real Java brokers in peer/controller.
 
-bats_require_minimum_version 1.5.0
+load helpers
+load controllers
 
 setup() {
-	load /usr/lib/bats/bats-support/load
-	load /usr/lib/bats/bats-assert/load
-	src=${MQ_SRC:-$BATS_TEST_DIRNAME/..}
-	. "$src/tests/peer/ports.sh"
-	cd "$BATS_TEST_TMPDIR"
-	export HOME=$PWD
-	unset NAMESRV_ADDR
-	declare -gA pid=()
+	mq_setup
+	controllers_setup
 }
 
 teardown() {
 	exec 5>&- 6>&-
-	[ -z "${beating:-}" ] || kill "$beating" 2>/dev/null || true
-	for p in "${pid[@]}"; do kill -9 "$p" 2>/dev/null || true; done
-	wait 2>/dev/null || true
-}
-
-peers() { # peers N: that many controllers with ports of their own
-	all= addrs= port=()
-	for i in $(seq 0 $(($1 - 1))); do
-		port[i]=$(free_ports)
-		all=$all"n$i-127.0.0.1:${port[i]};" addrs=$addrs"127.0.0.1:${port[i]};"
-	done
-}
-
-start() { # start I: controller nI
-	mkfifo ready
-	mq-namesrv -p listenPort=0 -p bindAddress=127.0.0.1 -p enableControllerInNamesrv=true -p controllerDLegerGroup=g \
-		-p controllerDLegerPeers="$all" -p controllerDLegerSelfId="n$1" -p controllerStorePath="$PWD/c$1" \
-		-p kvConfigPath="$PWD/kv$1" -p configStorePath="$PWD/n$1.properties" --ready-fd 3 3>ready 2>>"log$1" &
-	pid[$1]=$!
-	read -r _ <ready || { cat "log$1"; return 1; }
-	rm ready
+	controllers_teardown
+	mq_teardown
 }
 
 # Requests of a broker, one after the other: CODE JSON-OF-FIELDS [BODY] on each line; prints the code, fields and body of each answer.
@@ -69,22 +45,11 @@ broker() { # broker ID: its fields
 	echo '"clusterName":"C","brokerName":"a","brokerId":"'"$1"'","brokerAddr":"127.0.0.1:1'"$1"'","brokerAddress":"127.0.0.1:1'"$1"'","appliedBrokerId":"'"$1"'","registerCheckCode":"127.0.0.1:1'"$1"';7"'
 }
 
-until_true() { # until_true COMMAND...: a minute
-	for _ in $(seq 1200); do
-		! "$@" >/dev/null 2>&1 || return 0
-		sleep 0.05
-	done
-	return 1
-}
-
-leads() { mq-admin -o json getControllerMetaData -a "$addrs" | jq -e '.controllerLeaderId != null and .controllerLeaderId != ""'; }
 group() { mq-admin -o json getSyncStateSet -a "$addrs" -b a | jq -r '"\(.[] | [.brokerId, .master, .inSync, .alive, .masterEpoch] | @text)"'; }
 
 @test "gives out ids, elects the first who asks, and knows all that after a kill" {
-	peers 1
-	start 0
-	until_true leads
-	run -0 ask "${port[0]}" <<-E
+	controllers 1
+	run -0 ask "${port[c0]}" <<-E
 	1012 {$(broker 1)}
 	1013 {$(broker 1)}
 	1003 {$(broker 1)}
@@ -106,23 +71,21 @@ group() { mq-admin -o json getSyncStateSet -a "$addrs" -b a | jq -r '"\(.[] | [.
 	assert_line -n 9 '0 {"newSyncStateSetEpoch": "2"} {"syncStateSet":[1,2],"syncStateSetEpoch":2}'
 	assert_line -n 10 --regexp '^2002 '
 
-	kill -9 "${pid[0]}"; wait "${pid[0]}" || true
-	start 0
-	until_true leads
-	run -0 ask "${port[0]}" <<<'1004 {"brokerName":"a"}'
+	kill_controller 0
+	controller 0
+	until_true has_leader "$addrs"
+	run -0 ask "${port[c0]}" <<<'1004 {"brokerName":"a"}'
 	assert_output '0 {"masterAddress": "127.0.0.1:11", "masterBrokerId": "1", "masterEpoch": "1"} {"syncStateSet":[1,2],"syncStateSetEpoch":2}'
-	kill -TERM "${pid[0]}"
-	wait "${pid[0]}"
-	unset 'pid[0]'
+	kill -TERM "${pid[c0]}"
+	wait "${pid[c0]}"
+	unset 'pid[c0]'
 }
 
 @test "a master whose connection ends is followed by one that is in sync" {
-	peers 1
-	start 0
-	until_true leads
+	controllers 1
 	mkfifo one two
-	ask "${port[0]}" <one >one.out & pid[one]=$!
-	ask "${port[0]}" <two >two.out & pid[two]=$!
+	ask "${port[c0]}" <one >one.out & pid[one]=$!
+	ask "${port[c0]}" <two >two.out & pid[two]=$!
 	exec 5>one 6>two
 	printf '1013 {%s}\n904 {%s}\n1002 {%s}\n' "$(broker 1)" "$(broker 1)" "$(broker 1)" >&5
 	until_true eval '[ "$(wc -l <one.out)" = 3 ]'
@@ -149,25 +112,23 @@ group() { mq-admin -o json getSyncStateSet -a "$addrs" -b a | jq -r '"\(.[] | [.
 }
 
 @test "of three controllers the rest goes on when the leader is killed" {
-	peers 3
-	for i in 0 1 2; do start $i; done
-	until_true leads
+	controllers 3
 	name=$(mq-admin -o json getControllerMetaData -a "$addrs" | jq -r .controllerLeaderId)
 	i=${name#n}
-	run -0 ask "${port[i]}" <<-E
+	run -0 ask "${port[c$i]}" <<-E
 	1013 {$(broker 1)}
 	904 {$(broker 1)}
 	1002 {$(broker 1)}
 	E
 	# Those that do not lead say so.
-	for p in "${port[@]}"; do ask "$p" <<<"1012 {$(broker 2)}"; done >answers
+	for p in 0 1 2; do ask "${port[c$p]}" <<<"1012 {$(broker 2)}"; done >answers
 	grep -q '^2007 ' answers
 	run grep -v '^2007 \|"nextBrokerId": "2"' answers
 	assert_output ''
-	kill -9 "${pid[$i]}"; wait "${pid[$i]}" || true
+	kill_controller "$i"
 	until_true eval '[ "$(group)" = "[1,true,true,false,1]" ]'
-	start "$i"
-	until_true eval 'mq-admin -o json getControllerMetaData -a "127.0.0.1:${port[i]}" | jq -e ".controllerLeaderId | startswith(\"n\")"'
+	controller "$i"
+	until_true has_leader "127.0.0.1:${port[c$i]}"
 }
 
 @test "a configuration that cannot be right is refused with its name" {
@@ -182,9 +143,7 @@ group() { mq-admin -o json getSyncStateSet -a "$addrs" -b a | jq -r '"\(.[] | [.
 }
 
 @test "keys of the controller's configuration are changed by request, but not those of its place" {
-	peers 1
-	start 0
-	until_true leads
+	controllers 1
 	run -0 mq-admin updateControllerConfig -a "$addrs" -k enableElectUncleanMaster -v true
 	run -0 mq-admin -o json getControllerConfig -a "${addrs%;}"
 	assert_output --partial '"enableElectUncleanMaster":"true"'

@@ -34,15 +34,15 @@ stop_embedded() { # stop_embedded DIR
 	until_true ! kill -0 "$pid"
 }
 
-# Run a command until it succeeds; at most 20 s.
+# Run a command until it succeeds; at most 20 s, or $until_s.
 until_true() { # until_true [!] COMMAND...
-	local end=$((SECONDS + 20)) want=0
+	local end=$((SECONDS + ${until_s:-20})) want=0
 	[ "$1" != '!' ] || { want=1; shift; }
 	while [ $SECONDS -lt $end ]; do
 		if "$@" >/dev/null 2>&1; then [ $want = 1 ] || return 0; else [ $want = 0 ] || return 0; fi
 		sleep 0.02
 	done
-	echo "still not so after 20 s: $*" >&2
+	echo "still not so after ${until_s:-20} s: $*" >&2
 	return 1
 }
 
