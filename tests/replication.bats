@@ -406,6 +406,43 @@ wire_up() { # wire_up WHAT ARG...: in the background; its port in $wire_port
 	same_logs # in less than 20 s: with the limit it would be 30
 }
 
+# ask PORT CODE [FIELD=VALUE...]: the answer's code, and its remark.
+ask() {
+	python3 - "$@" <<-'P'
+		import json, socket, struct, sys
+		port, code, fields = int(sys.argv[1]), int(sys.argv[2]), dict(f.split("=", 1) for f in sys.argv[3:])
+		s = socket.create_connection(("127.0.0.1", port), 10)
+		head = json.dumps(dict(code=code, flag=0, language="JAVA", opaque=1, version=453, extFields=fields)).encode()
+		s.sendall(struct.pack(">ii", 4 + len(head), len(head)) + head)
+		f = s.makefile("rb")
+		n, h = struct.unpack(">ii", f.read(8))
+		head = json.loads(f.read(h & 0xFFFFFF))
+		print(head["code"], head.get("remark") or "")
+	P
+}
+
+@test "a slave is told by a request whom to follow" {
+	master
+	seq 100 | mq-send t
+	# A slave whose name servers know of no master.
+	up s -n 127.0.0.1:1 -p brokerRole=SLAVE -p brokerId=1 -p syncMasterFlushOffsetWhenStartup=true
+	until_true says "$s_port" 'no master known'
+	run -0 ask "$s_port" 906 masterHaAddress=nowhere masterAddress=127.0.0.1:1
+	assert_output --partial '1 '
+	run -0 ask "$s_port" 906 "masterHaAddress=127.0.0.1:$((m_port + 1))" "masterAddress=127.0.0.1:$m_port" masterFlushOffset=77
+	assert_output --regexp '^0 *$'
+	same_logs
+	says "$s_port" '"masterFlushOffset": *77'
+	run -0 ask "$s_port" 908 masterFlushOffset=78
+	assert_output --regexp '^0 *$'
+	says "$s_port" '"masterFlushOffset": *78'
+	run -0 ask "$m_port" 908 masterFlushOffset=78
+	assert_output --regexp '^0 *$'
+	says "$m_port" '"masterFlushOffset": *0'
+	run -0 ask "$m_port" 906 "masterHaAddress=127.0.0.1:$((s_port + 1))" masterAddress=x
+	assert_output --partial '16 masterHaAddress: only a slave'
+}
+
 @test "a port scanner leaves nothing behind and disturbs nobody" {
 	master
 	slave

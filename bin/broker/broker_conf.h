@@ -146,6 +146,7 @@ enum { ROLE_ASYNC_MASTER, ROLE_SYNC_MASTER, ROLE_SLAVE };
 	K(boolean, masterFence, "false", 0, 0, 0, \
 	  "master: takes no message before a name server has said that nobody was promoted in its place (our own key)") \
 	K(boolean, syncFromLastFile, "false", 0, 0, 0, "slave without a log: take the master's last segment only") \
+	K(boolean, syncMasterFlushOffsetWhenStartup, "false", 0, 0, CONF_RUNTIME, "slave: show masterFlushOffset as request 906 has it") \
 	K(boolean, offsetCheckInSlave, "false", 0, 0, CONF_RUNTIME, "slave: tell consumers that their offset has moved, as a master does")
 
 #define BROKER_CONF_STORE(K) \
@@ -239,7 +240,6 @@ enum { ROLE_ASYNC_MASTER, ROLE_SYNC_MASTER, ROLE_SLAVE };
 	X(popCkStayBufferTimeOut, "3000") X(popCkMaxBufferSize, "200000") X(popCkOffsetMaxQueueSize, "20000") \
 	X(enablePopBatchAck, "false") X(enableNotifyAfterPopOrderLockRelease, "true") \
 	X(totalReplicas, "1") \
-	X(syncMasterFlushOffsetWhenStartup, "false") \
 	X(maxChecksumRange, "1073741824") X(enableSlaveActingMaster, "false") X(enableRemoteEscape, "false") \
 	X(skipPreOnline, "false") X(syncBrokerMemberGroupPeriod, "1000") X(compatibleWithOldNameSrv, "true") \
 	X(forwardTimeout, "3000") X(fetchControllerAddrByDnsLookup, "false") \

@@ -85,6 +85,7 @@ static const struct dispatch_row dispatch_rows[] = {
 	{ REQ_POLLING_INFO,           handle_polling_info, 0 },
 	{ REQ_GET_BROKER_HA_STATUS,   handle_ha_status, 0 },
 	{ REQ_EXCHANGE_BROKER_HA_INFO, handle_ha_info, 0 },
+	{ REQ_RESET_MASTER_FLUSH_OFFSET, handle_reset_flush_offset, 0 },
 	{ REQ_GET_BROKER_EPOCH_CACHE, handle_epochs, 0 },
 	{ REQ_NOTIFY_BROKER_ROLE_CHANGED, handle_role_changed, 0 },
 };

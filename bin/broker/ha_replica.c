@@ -26,6 +26,8 @@ enum {
 
 enum ha_phase ha_replica_phase(const struct ha_replica *r) { return r->f.phase; }
 const char *ha_replica_master_addr(const struct ha_replica *r) { return r->addr; }
+int64_t ha_replica_master_flushed(const struct ha_replica *r) { return r->master_flushed; }
+void ha_replica_set_master_flushed(struct ha_replica *r, int64_t off) { r->master_flushed = off; }
 bool ha_replica_homeless(const struct ha_replica *r) { return r->f.phase == HA_HOMELESS; }
 bool ha_replica_agrees(const struct ha_replica *r) { return r->f.phase == HA_FOLLOWING; }
 
@@ -50,7 +52,7 @@ void ha_replica_status(const struct ha_replica *r, struct json_out *j)
 	json_member_i64(j, "lastReadTimestamp", r->read_ms);
 	json_member_i64(j, "lastWriteTimestamp", r->write_ms);
 	json_member_cstr(j, "masterAddr", r->ha_addr);
-	json_member_i64(j, "masterFlushOffset", 0);
+	json_member_i64(j, "masterFlushOffset", r->master_flushed);
 	json_member_i64(j, "maxOffset", mqstore_log_max(r->b->store));
 	json_member_cstr(j, "state", ha_phase_name(r->f.phase));
 	json_member_i64(j, "transferredByteInSecond", r->speed);

@@ -19,6 +19,9 @@ void ha_replica_free(struct ha_replica *r);     /* ends with the next turns of t
 void ha_replica_master(struct ha_replica *r, struct mq_str ha_addr, struct mq_str addr);
 /* Under a controller: the master takes requests at addr, and says itself where it replicates.  Empty: there is none. */
 void ha_replica_switch(struct ha_replica *r, const char *addr);
+/* masterFlushOffset of 906, 907 and 908: shown, of no other use; 0 at the start. */
+int64_t ha_replica_master_flushed(const struct ha_replica *r);
+void ha_replica_set_master_flushed(struct ha_replica *r, int64_t off);
 /* Is the master still to be found out? */
 bool ha_replica_homeless(const struct ha_replica *r);
 /* The log is flushed further: under SYNC_FLUSH that is what the master hears. */

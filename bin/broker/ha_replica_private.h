@@ -53,6 +53,7 @@ struct ha_replica {
 	int64_t bytes, bytes_before, speed, speed_ms;
 	int64_t read_ms, write_ms; /* wall */
 	int64_t queues;         /* as of the last copy of the tables */
+	int64_t master_flushed; /* as somebody said */
 	int64_t master_max;     /* as of the last agreement, or the last byte */
 	char trouble[400];      /* why it does not follow, as last said */
 	int64_t said_ms;

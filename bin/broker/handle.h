@@ -97,6 +97,7 @@ handler_fn handle_get_config;           /* 26 */
 handler_fn handle_runtime_info;         /* 28 */
 /* handle_member.c */
 handler_fn handle_ha_info;              /* 906 */
+handler_fn handle_reset_flush_offset;   /* 908 */
 handler_fn handle_epochs;               /* 1007 */
 handler_fn handle_role_changed;         /* 1008 */
 /* handle_call_client.c */

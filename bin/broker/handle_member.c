@@ -10,7 +10,40 @@
 
 #define LOG_MODULE "member"
 
-/* ---- 906 EXCHANGE_BROKER_HA_INFO: where does this master replicate? ------------------------------------------------------ */
+/* ---- 906 EXCHANGE_BROKER_HA_INFO: where does this master replicate?  Or: follow that one. ------------------------------- */
+
+/* compat: as of what the peer's slave is told, the next answer of a name server may say something else. */
+static void follow(struct req *q, const struct exchange_ha_header *h)
+{
+	struct broker *b = q->b;
+	struct mq_error e;
+	char host[ADDR_HOST_MAX], addr[ADDR_HOST_MAX + 16];
+	int port, rc = 0;
+
+	if (b->opt.member || !b->replica) {
+		reply(q, RESP_NO_PERMISSION, "masterHaAddress: only a slave without a controller takes its master from this request");
+		return;
+	}
+	if (*b->conf->haMasterAddress) {
+		reply(q, RESP_NO_PERMISSION, "masterHaAddress: this slave takes its master from its key haMasterAddress=%s",
+		      b->conf->haMasterAddress);
+		return;
+	}
+	for (const struct mq_str *at = &h->masterHaAddress; at && rc == 0; at = at == &h->masterHaAddress ? &h->masterAddress : NULL) {
+		snprintf(addr, sizeof addr, MQ_STR_FMT, MQ_STR_ARG(*at));
+		rc = at->n ? addr_split(addr, host, &port, &e) : 0;
+	}
+	if (rc < 0) {
+		reply(q, RESP_SYSTEM_ERROR, "%s", e.text);
+		return;
+	}
+	log_info("told to follow ha=" MQ_STR_FMT " by=%s", MQ_STR_ARG(h->masterHaAddress), conn_name(q->c));
+	if (HEADER_HAS(exchange_ha_header, h, masterFlushOffset) && b->conf->syncMasterFlushOffsetWhenStartup &&
+	    ha_replica_master_flushed(b->replica) == 0)
+		ha_replica_set_master_flushed(b->replica, h->masterFlushOffset);
+	ha_replica_master(b->replica, h->masterHaAddress, h->masterAddress);
+	reply(q, RESP_SUCCESS, NULL);
+}
 
 void handle_ha_info(struct req *q)
 {
@@ -19,9 +52,7 @@ void handle_ha_info(struct req *q)
 	struct frame_out o;
 
 	if (h->masterHaAddress.n) {
-		/* compat: the peer lets anybody move a slave to another master by this; here it follows name servers or controller. */
-		reply(q, RESP_NO_PERMISSION, "masterHaAddress: a broker takes its master from name servers, from haMasterAddress or from "
-		      "its controller");
+		follow(q, h);
 		return;
 	}
 	reply_begin(q, &o, RESP_SUCCESS, NULL);
@@ -31,6 +62,17 @@ void handle_ha_info(struct req *q)
 		frame_cstr(&o, "masterAddress", b->addr);
 	}
 	reply_end(q, &o);
+}
+
+/* ---- 908 RESET_MASTER_FLUSH_OFFSET: a number that a slave shows (907), nothing else ------------------------------------------ */
+
+void handle_reset_flush_offset(struct req *q)
+{
+	const struct flush_offset_header *h = q->h;
+
+	if (q->b->replica && HEADER_HAS(flush_offset_header, h, masterFlushOffset))
+		ha_replica_set_master_flushed(q->b->replica, h->masterFlushOffset);
+	reply(q, RESP_SUCCESS, NULL);
 }
 
 /* ---- 1007 GET_BROKER_EPOCH_CACHE ------------------------------------------------------------------------------------------- */

@@ -154,6 +154,9 @@
 	F(T, i64, masterFlushOffset, "masterFlushOffset", NULL, OPTIONAL, 0) \
 	F(T, str, masterAddress, "masterAddress", NULL, OPTIONAL, 0)
 
+#define FLUSH_OFFSET_HEADER(F, T) /* 908 */ \
+	F(T, i64, masterFlushOffset, "masterFlushOffset", NULL, OPTIONAL, 0)
+
 #define HEADER_ADMIN_ALL(H) \
 	H(CREATE_TOPIC_HEADER, create_topic_header) \
 	H(DELETE_TOPIC_HEADER, delete_topic_header) \
@@ -183,7 +186,8 @@
 	H(ACL_INFO_ANSWER, acl_info_answer) \
 	H(WHITE_ADDRS_HEADER, white_addrs_header) \
 	H(MIN_BROKER_CHANGE_HEADER, min_broker_change_header) \
-	H(EXCHANGE_HA_HEADER, exchange_ha_header) H(EXCHANGE_HA_ANSWER, exchange_ha_answer)
+	H(EXCHANGE_HA_HEADER, exchange_ha_header) H(EXCHANGE_HA_ANSWER, exchange_ha_answer) \
+	H(FLUSH_OFFSET_HEADER, flush_offset_header)
 HEADER_ADMIN_ALL(HEADER_DECLARE)
 
 #endif

@@ -108,6 +108,7 @@
 	M(NOTIFY_MIN_BROKER_ID_CHANGE,  min_broker_change_header,   none_header) \
 	M(EXCHANGE_BROKER_HA_INFO,      exchange_ha_header,         exchange_ha_answer) \
 	M(GET_BROKER_HA_STATUS,         none_header,                none_header) \
+	M(RESET_MASTER_FLUSH_OFFSET,    flush_offset_header,        none_header) \
 	M(CONTROLLER_ALTER_SYNC_STATE_SET, alter_sync_set_header,   alter_sync_set_answer) \
 	M(CONTROLLER_ELECT_MASTER,      elect_master_header,        elect_master_answer) \
 	M(CONTROLLER_REGISTER_BROKER,   controller_register_header, controller_register_answer) \
