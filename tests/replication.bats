@@ -406,6 +406,73 @@ wire_up() { # wire_up WHAT ARG...: in the background; its port in $wire_port
 	same_logs # in less than 20 s: with the limit it would be 30
 }
 
+be32() { # be32 N: its bytes
+	printf "\\x$(printf %02x $(($1 >> 24 & 255)))\\x$(printf %02x $(($1 >> 16 & 255)))"
+	printf "\\x$(printf %02x $(($1 >> 8 & 255)))\\x$(printf %02x $(($1 & 255)))"
+}
+
+# A message for DELIVER_MS to the broker at PORT; its text is its body and, with U- before it, its unique id.
+send_for() { # send_for PORT TOPIC TEXT DELIVER_MS
+	local head="{\"code\":10,\"language\":\"JAVA\",\"version\":453,\"opaque\":1,\"flag\":0,\"extFields\":{\"producerGroup\":\"pg\",\
+\"topic\":\"$2\",\"defaultTopic\":\"TBW102\",\"defaultTopicQueueNums\":\"1\",\"queueId\":\"0\",\"sysFlag\":\"0\",\"bornTimestamp\":\"1\",\
+\"flag\":\"0\",\"properties\":\"UNIQ_KEY\\u0001U-$3\\u0002TIMER_DELIVER_MS\\u0001$4\\u0002\"}}" answer
+	exec 8<>"/dev/tcp/127.0.0.1/$1"
+	{ be32 $((4 + ${#head} + ${#3})); be32 ${#head}; printf %s "$head$3"; } >&8
+	read -r -N 20 -t 20 answer <&8 || :
+	exec 8>&-
+}
+
+@test "a slave that becomes master goes on with timers where the master was" {
+	master
+	slave
+	seq 20000 | mq-send filler
+	local now; now=$(date +%s%3N)
+	send_for "$m_port" T late $((now + 3600000))
+	send_for "$m_port" T soon $((now + 4500))
+	until_true holds T 1
+	# It is looked for three seconds farther back than the master says, for clocks.
+	told() {
+		mq-send "fresh$RANDOM" <<<"a new topic: tables are copied"
+		[ "$(od -An -tu8 -N8 --endian=big s/config/timercheck)" -gt $((now + 5000)) ]
+	}
+	until_true told
+	same_logs
+	kill_it "$m_pid"
+	kill_it "$s_pid"
+	until_true ! known "$m_port"
+	up new -p storePathRootDir="$PWD/s"
+	until_true known "$new_port"
+	run -0 grep 'timers: looked for deliveries since the last check-point' new.log
+	[[ $output =~ bytes=([0-9]+) ]]
+	[ "${BASH_REMATCH[1]}" -lt 1000000 ] # of more than 4 MB
+	[ "$(stat -c %s s/commitlog/* | awk '{ n += $1 } END { print n }')" -gt 4000000 ]
+	run -0 mq-admin -o json timers list
+	assert_output --partial U-late
+	refute_output --partial U-soon
+	assert_equal "$(mq-recv -e T)" soon
+}
+
+@test "what a slave knows of timers goes before what it speaks of is cut" {
+	master
+	seq 50 | mq-send t
+	kill_it "$m_pid" TERM
+	cp -r m before
+	master
+	slave
+	send_for "$m_port" T soon $(($(date +%s%3N) + 1500))
+	seq 50 | mq-send t
+	same_logs
+	until_true test -s s/config/timercheck
+	kill_it "$m_pid" TERM
+	rm -r m
+	mv before m
+	master -p timerWheelEnable=false # so it says nothing of timers
+	seq 51 60 | mq-send t
+	until_true grep -q 'WARN ha cut: the master does not have it' s.log
+	same_logs
+	until_true ! test -e s/config/timercheck
+}
+
 # ask PORT CODE [FIELD=VALUE...]: the answer's code, and its remark.
 ask() {
 	python3 - "$@" <<-'P'

@@ -1,6 +1,7 @@
 /* ha_cut.c: a slave gives up what its master has not, and keeps a copy. */
 #include "ha_replica_private.h"
 #include "flush.h"
+#include "ha_sync.h"
 #include "hold.h"
 #include "member.h"
 #include <base/clock.h>
@@ -51,6 +52,7 @@ void ha_cut_run(struct ha_replica *r)
 
 	if (!flush_idle(r->b->flush))
 		return; /* soon */
+	ha_sync_cuts(r->sync);
 	cut_dir(r, r->cut_end, dir, sizeof dir);
 	if (replica_cut(r->b->store, r->cut_end, r->cut_last, dir, &saved, &e) < 0) {
 		err_wrap(&e, "give up what the master has not");

@@ -15,20 +15,24 @@
 #include <codec/body_group.h>
 #include <codec/body_offset.h>
 #include <codec/body_pop.h>
+#include <codec/body_stats.h>
 #include <codec/body_topic.h>
+#include <errno.h>
+#include <store/wheel.h>
 #include <stdlib.h>
 
 #define LOG_MODULE "ha"
 
-enum { DIAL_MS = 3000, RETRY_MS = 1000, ASK_MS = 5000, TICK_MS = 1000, NOW_MS = 200 };
+enum { DIAL_MS = 3000, RETRY_MS = 1000, ASK_MS = 5000, TICK_MS = 1000, NOW_MS = 200, CHECK_BYTES = 4096 };
 
-/* A body that is kept as it came, for when this broker is a master one day: nobody looks at it here. */
+/* What is kept for when this broker is a master one day: nobody looks at it here. */
 struct kept {
 	const char *name;               /* of the file in config/ */
 	uint64_t hash;                  /* of what is in it; 0 = not known */
 	struct buf text;
 	uv_work_t work;
 	bool busy;
+	bool unwanted;                  /* since it was given to a worker: the file goes */
 	struct ha_sync *s;
 };
 
@@ -43,7 +47,10 @@ struct ha_sync {
 	int64_t begun_ms;               /* the last copy */
 	bool again;                     /* one was wanted since */
 	uv_timer_t tick;
-	struct kept timer;
+	struct kept timer, check;
+	struct wheel_check master;      /* how far the master's timer has come ... */
+	bool heard;                     /* ... as it has said, */
+	int64_t check_end;              /* and where its log ended after that; -1: not known yet */
 	int closed;
 	bool trouble;                   /* said in the log */
 };
@@ -112,11 +119,24 @@ static void kept_write(uv_work_t *work)
 
 static void maybe_free(struct ha_sync *s)
 {
-	if (!s->closed || s->timer.busy)
+	if (!s->closed || s->timer.busy || s->check.busy)
 		return;
 	buf_free(&s->timer.text);
+	buf_free(&s->check.text);
 	free(s->addr);
 	free(s);
+}
+
+static void unkeep(struct kept *k)
+{
+	char *path = mem_printf("%s/config/%s", k->s->b->conf->storePathRootDir, k->name);
+	int rc = sys.unlink(path);
+
+	if (rc < 0 && rc != -ENOENT)
+		log_error("remove '%s': %s", path, mq_strerror(rc));
+	k->hash = 0;
+	k->unwanted = false;
+	free(path);
 }
 
 static void kept_written(uv_work_t *work, int status)
@@ -124,6 +144,8 @@ static void kept_written(uv_work_t *work, int status)
 	struct kept *k = work->data;
 
 	k->busy = false;
+	if (k->unwanted)
+		unkeep(k);
 	maybe_free(k->s);
 }
 
@@ -158,6 +180,53 @@ static int take_modes(struct ha_sync *s, struct mq_str body, struct mq_error *e)
 
 static int take_timer(struct ha_sync *s, struct mq_str body, struct mq_error *e) { return keep(s, &s->timer, body); }
 
+static int take_check(struct ha_sync *s, struct mq_str body, struct mq_error *e)
+{
+	s->heard = body.n >= WHEEL_CHECK_BYTES && s->b->conf->timerWheelEnable;
+	s->check_end = -1;
+	if (s->heard)
+		wheel_check_take(&s->master, (const uint8_t *)body.p);
+	s->heard = s->heard && s->master.read_ms > 0;
+	return 0;
+}
+
+static int take_end(struct ha_sync *s, struct mq_str body, struct mq_error *e)
+{
+	struct body_kv kv;
+	int rc = body_kv_decode(body, &kv, e);
+
+	if (rc < 0)
+		return rc;
+	for (size_t i = 0; i < kv.n; i++)
+		if (str_is(kv.pair[i].key, "commitLogMaxOffset"))
+			str_i64(kv.pair[i].value, &s->check_end);
+	body_kv_free(&kv);
+	return 0;
+}
+
+/* Our file of the master's check-point.  There is no timer log behind it, so a wheel is made again from the queue (WHEEL_LOST), and what
+ * was due before read_ms is done with. */
+static void keep_check(struct ha_sync *s)
+{
+	uint8_t raw[CHECK_BYTES] = { 0 };
+	struct wheel_check c = s->master;
+
+	if (!s->heard || s->check_end < 0 || s->check.busy || mqstore_flushed(s->b->store) < s->check_end)
+		return;
+	c.flush_pos = 1;
+	c.queue_off = 0;
+	wheel_check_put(&c, raw);
+	keep(s, &s->check, (struct mq_str){ (char *)raw, sizeof raw });
+	s->heard = false;
+}
+
+void ha_sync_cuts(struct ha_sync *s)
+{
+	s->heard = false;
+	unkeep(&s->check);
+	s->check.unwanted = s->check.busy; /* a worker may yet write it */
+}
+
 static const struct step {
 	int32_t code;
 	int (*take)(struct ha_sync *s, struct mq_str body, struct mq_error *e);
@@ -169,6 +238,8 @@ static const struct step {
 	{ REQ_GET_ALL_DELAY_OFFSET, take_delay, false },
 	{ REQ_GET_ALL_MESSAGE_REQUEST_MODE, take_modes, true },
 	{ REQ_GET_TIMER_METRICS, take_timer, true },
+	{ REQ_GET_TIMER_CHECK_POINT, take_check, true },
+	{ REQ_GET_BROKER_RUNTIME_INFO, take_end, true }, /* not before it has said the other */
 };
 enum { STEPS = sizeof steps / sizeof steps[0] };
 
@@ -249,7 +320,7 @@ static void on_closed(struct conn *c, int why)
 
 	if (s && c == s->c) {
 		s->c = NULL;
-		s->opened = false;
+		s->opened = s->heard = false; /* who answers next may have another log */
 	}
 }
 
@@ -262,7 +333,7 @@ static void drop(struct ha_sync *s)
 		conn_close(s->c);
 	}
 	s->c = NULL;
-	s->opened = false;
+	s->opened = s->heard = false;
 }
 
 static void dial(struct ha_sync *s)
@@ -295,6 +366,8 @@ static void on_tick(uv_timer_t *timer)
 	clock_refresh();
 	if (s->addr && !s->c && clock_mono_ms() >= s->dial_ms)
 		dial(s);
+	if (ha_replica_agrees(s->r))
+		keep_check(s);
 	if (s->opened && !s->asking && ha_replica_agrees(s->r) && (s->again || clock_mono_ms() >= s->copy_ms))
 		begin(s);
 }
@@ -309,6 +382,9 @@ struct ha_sync *ha_sync_new(struct broker *b, struct ha_replica *r)
 	s->r = r;
 	s->timer.name = "timermetrics";
 	s->timer.s = s;
+	s->check.name = "timercheck";
+	s->check.s = s;
+	s->check_end = -1;
 	uv_timer_init(b->loop, &s->tick);
 	s->tick.data = s;
 	uv_timer_start(&s->tick, on_tick, TICK_MS, TICK_MS);
