@@ -19,6 +19,14 @@ void fake_answer(struct conn *c, struct frame_id id, int code, const char *remar
 /* Look again after those that wait. */
 void fake_wake(struct fake *f);
 
+/* fake_group.c */
+void fake_on_offset(struct fake *f, struct conn *c, struct frame *in);
+void fake_on_heartbeat(struct fake *f, struct conn *c, struct frame *in);
+void fake_on_members(struct fake *f, struct conn *c, struct frame *in);
+void fake_on_lock(struct fake *f, struct conn *c, struct frame *in);
+/* A connection has ended: its client is no member any more. */
+void fake_forget(struct fake *f, struct conn *c);
+
 /* fake_pop.c.  fake_answer_pop(): false: there is nothing, no answer was given. */
 bool fake_answer_pop(struct fake *f, struct conn *c, struct frame_id id, struct fake_topic *t, int queue, int max);
 void fake_on_pop(struct fake *f, struct conn *c, struct frame *in);
