@@ -41,6 +41,7 @@ enum {
 	CLIENT_BALANCE_AGAIN_MS = 1000,
 	CLIENT_COMMIT_MS = 5000,
 	CLIENT_ADDR_POLL_MS = 120000,
+	CLIENT_BACKOFF_MS = 100,
 	CLIENT_BACKOFF_MAX_MS = 2000,
 	CLIENT_BODY_MAX = 64 * 1024 * 1024, /* of a body after inflating: bounds what a hostile body can cost */
 };
@@ -138,6 +139,14 @@ static inline int64_t client_wall(struct mqclient *c, int64_t now)
 		c->wall_at = now;
 	}
 	return now + c->wall_diff;
+}
+
+/* How long to pause after failure n (0 = the first): first_ms, doubled with each, at most max_ms. */
+static inline int64_t client_pause_ms(int n, int64_t first_ms, int64_t max_ms)
+{
+	int64_t ms = n < 16 ? first_ms << n : max_ms;
+
+	return ms < max_ms ? ms : max_ms;
 }
 
 void client_timer_start(struct mqclient *c, struct client_timer *t, int64_t delay_ms);

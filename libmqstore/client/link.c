@@ -31,11 +31,8 @@ bool link_usable(const struct link *l)
 /* 0, 100, 200, 400 ... ms, and a quarter more or less so that many clients do not come at once. */
 static void link_failed(struct link *l)
 {
-	int64_t pause = l->fails < 6 ? (100LL << l->fails) : CLIENT_BACKOFF_MAX_MS;
+	int64_t pause = client_pause_ms(l->fails++, CLIENT_BACKOFF_MS, CLIENT_BACKOFF_MAX_MS);
 
-	if (pause > CLIENT_BACKOFF_MAX_MS)
-		pause = CLIENT_BACKOFF_MAX_MS;
-	l->fails++;
 	l->retry_at = client_now() + pause * 3 / 4 + client_random((uint32_t)pause / 2);
 }
 

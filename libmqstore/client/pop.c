@@ -9,8 +9,6 @@
 #include "../codec/property.h"
 #include "../codec/receipt.h"
 
-#define PROP_RETRY_TO PROP_RETRY_TOPIC
-
 /* ---- Handing out --------------------------------------------------------------------------------------------------------- */
 
 static void hand_out(struct popped *m, const struct mq_message *is)
@@ -38,7 +36,7 @@ static void hand_out(struct popped *m, const struct mq_message *is)
 		return;
 	}
 	if (!str_is(is->topic, m->topic)) { /* it comes again: as what is sent back to a group shows it */
-		property_put(&props, MQ_STR(PROP_RETRY_TO), is->topic);
+		property_put(&props, MQ_STR(PROP_RETRY_TOPIC), is->topic);
 		buf_str(&props, is->props);
 		shown.topic = str_of(m->topic);
 		shown.props = buf_view(&props);
@@ -173,20 +171,6 @@ void pop_resume(struct mqclient_consumer *k)
 
 /* ---- Popping ------------------------------------------------------------------------------------------------------------- */
 
-static void failed(struct pull *p, struct mq_error *e)
-{
-	int64_t ms = p->fails < 5 ? (int64_t)PULL_PAUSE_MIN_MS << p->fails : PULL_PAUSE_MAX_MS;
-
-	p->fails++;
-	err_wrap(e, "pop from topic '%s' at %s", p->topic->name, p->broker->name);
-	if (p->fails > 2)
-		pull_trouble(p, e);
-	else
-		client_log(p->c, 1, "%s", e->text);
-	route_refresh(p->topic);
-	pull_pause(p, ms < PULL_PAUSE_MAX_MS ? ms : PULL_PAUSE_MAX_MS);
-}
-
 static void refused(struct pull *p, const struct frame *f)
 {
 	struct mq_error e;
@@ -196,7 +180,7 @@ static void refused(struct pull *p, const struct frame *f)
 		link_reset(p->link);
 	err_set(&e, MQ_EREFUSED, "%s: %s", response_name(f->code), str_show(f->remark, show, sizeof show));
 	e.response = f->code;
-	failed(p, &e);
+	pull_failed(p, "pop from", &e);
 }
 
 static void on_popped(void *arg, int rc, struct frame *f)
@@ -212,7 +196,7 @@ static void on_popped(void *arg, int rc, struct frame *f)
 	}
 	if (rc < 0) {
 		rc = link_error(p->link, rc, p->broker->name, &e);
-		failed(p, &e);
+		pull_failed(p, "pop from", &e);
 		pull_unref(p);
 		return;
 	}
@@ -261,11 +245,11 @@ void pop_go(struct pull *p)
 		l = broker_link(p->broker, 0);
 	if (!l) {
 		err_set(&e, MQ_ENOROUTE, "no address is known");
-		failed(p, &e);
+		pull_failed(p, "pop from", &e);
 		return;
 	}
 	if (link_connect(l, &e) < 0 || link_call(l, &o, REQ_POP_MESSAGE, PULL_TIMEOUT_MS, on_popped, p, &e) < 0) {
-		failed(p, &e);
+		pull_failed(p, "pop from", &e);
 		return;
 	}
 	p->in_hand = !TAILQ_EMPTY(&pop_lent_state(k)->list);

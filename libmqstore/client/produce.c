@@ -319,10 +319,7 @@ static bool may_retry(int32_t code)
 
 static int64_t next_pause(struct send *s)
 {
-	int64_t ms = s->pauses < 5 ? (int64_t)SEND_PAUSE_MS << s->pauses : SEND_PAUSE_MAX_MS;
-
-	s->pauses++;
-	return ms < SEND_PAUSE_MAX_MS ? ms : SEND_PAUSE_MAX_MS;
+	return client_pause_ms(s->pauses++, SEND_PAUSE_MS, SEND_PAUSE_MAX_MS);
 }
 
 static void send_refused(struct send *s, struct frame *f)

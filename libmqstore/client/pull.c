@@ -145,20 +145,18 @@ void pull_trouble(struct pull *p, const struct mq_error *e)
 		consume_trouble(p->k, e, false);
 }
 
-/* No answer: the connection broke, or could not be made, or the broker is silent. */
-static void pull_failed(struct pull *p, int rc, struct mq_error *e)
+void pull_failed(struct pull *p, const char *doing, struct mq_error *e)
 {
-	int64_t ms = p->fails < 5 ? (int64_t)PULL_PAUSE_MIN_MS << p->fails : PULL_PAUSE_MAX_MS;
+	int64_t ms = client_pause_ms(p->fails++, PULL_PAUSE_MIN_MS, PULL_PAUSE_MAX_MS);
 
-	p->fails++;
-	err_wrap(e, "receive from topic '%s' at %s", p->topic->name, p->broker->name);
+	err_wrap(e, "%s topic '%s' at %s", doing, p->topic->name, p->broker->name);
 	/* A restart within a second is nobody's concern. */
 	if (p->fails > 2)
 		pull_trouble(p, e);
 	else
 		client_log(p->c, 1, "%s", e->text);
 	route_refresh(p->topic);
-	pull_pause(p, ms < PULL_PAUSE_MAX_MS ? ms : PULL_PAUSE_MAX_MS);
+	pull_pause(p, ms);
 }
 
 static void pull_refused(struct pull *p, struct frame *f)
@@ -408,7 +406,7 @@ static void on_pulled(void *arg, int rc, struct frame *f)
 	/* Held meanwhile by our own count: callbacks below may drop the queue. */
 	if (rc < 0) {
 		rc = link_error(p->link, rc, p->broker->name, &e);
-		pull_failed(p, rc, &e);
+		pull_failed(p, "receive from", &e);
 		pull_unref(p);
 		return;
 	}
@@ -419,7 +417,7 @@ static void on_pulled(void *arg, int rc, struct frame *f)
 	case RESP_PULL_OFFSET_MOVED:
 		if (!read_header(f, p, &next)) {
 			err_set(&e, MQ_EPROTO, "answer to a pull lacks offsets");
-			pull_failed(p, MQ_EPROTO, &e);
+			pull_failed(p, "receive from", &e);
 			pull_unref(p);
 			return;
 		}
@@ -503,11 +501,11 @@ void pull_go(struct pull *p)
 	l = broker_link(p->broker, p->from_id);
 	if (!l) {
 		err_set(&e, MQ_ENOROUTE, "no address is known");
-		pull_failed(p, MQ_ENOROUTE, &e);
+		pull_failed(p, "receive from", &e);
 		return;
 	}
 	if (link_connect(l, &e) < 0) {
-		pull_failed(p, e.code, &e);
+		pull_failed(p, "receive from", &e);
 		return;
 	}
 	if (k->member && !l->known) {
@@ -517,7 +515,7 @@ void pull_go(struct pull *p)
 		return;
 	}
 	if (link_call(l, &o, REQ_PULL_MESSAGE, PULL_TIMEOUT_MS, on_pulled, p, &e) < 0) {
-		pull_failed(p, e.code, &e);
+		pull_failed(p, "receive from", &e);
 		return;
 	}
 	p->link = l;

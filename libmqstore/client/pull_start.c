@@ -106,9 +106,8 @@ static bool ask(struct pull *p, int code, conn_answer_cb *cb)
 
 static void start_failed(struct pull *p)
 {
-	int64_t ms = p->fails < 5 ? (int64_t)PULL_PAUSE_MIN_MS << p->fails : PULL_PAUSE_MAX_MS;
+	int64_t ms = client_pause_ms(p->fails++, PULL_PAUSE_MIN_MS, PULL_PAUSE_MAX_MS);
 
-	p->fails++;
 	if (p->ask_rc == MQ_EREFUSED && !p->k->group && p->fails > 2) {
 		consume_trouble(p->k, &p->ask_why, true);
 		return;
@@ -118,7 +117,7 @@ static void start_failed(struct pull *p)
 	else
 		client_log(p->c, 1, "%s", p->ask_why.text);
 	route_refresh(p->topic);
-	pull_pause(p, ms < PULL_PAUSE_MAX_MS ? ms : PULL_PAUSE_MAX_MS);
+	pull_pause(p, ms);
 }
 
 void pull_start(struct pull *p)

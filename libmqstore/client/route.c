@@ -78,13 +78,10 @@ struct link *broker_link(const struct broker *b, int64_t id)
 
 void broker_failed(struct broker *b)
 {
-	int64_t ms = b->fails < 5 ? (int64_t)ROUTE_AVOID_MS << b->fails : ROUTE_AVOID_MAX_MS;
-
 	/* A thousand sends fail together when a connection breaks: that is one failure. */
 	if (client_now() < b->avoid_until)
 		return;
-	b->fails++;
-	b->avoid_until = client_now() + (ms < ROUTE_AVOID_MAX_MS ? ms : ROUTE_AVOID_MAX_MS);
+	b->avoid_until = client_now() + client_pause_ms(b->fails++, ROUTE_AVOID_MS, ROUTE_AVOID_MAX_MS);
 }
 
 void broker_worked(struct broker *b)
