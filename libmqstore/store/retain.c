@@ -16,7 +16,8 @@
 #include <time.h>
 
 #define LOG_MODULE "store"
-enum { BATCH = 10, QUEUES_A_TURN = 1000 };
+/* Work of a turn: so many queues that are loaded; loading one takes as long as trimming LOADING of them. */
+enum { BATCH = 10, QUEUES_A_TURN = 1000, LOADING = 20 };
 static const double GIB = 1024.0 * 1024 * 1024;
 
 int retain_disk(const char *dir, double *used, int64_t *total, int64_t *avail)
@@ -148,8 +149,9 @@ static int trim_queue(void *arg, struct mqstore_queue *q)
 
 	if (q->trimmed_for == t->log_min)
 		return 0;
-	if (t->left-- == 0)
+	if (t->left <= 0)
 		return 1;
+	t->left -= q->loaded ? 1 : LOADING;
 	if (q->topic->batch)
 		bqueue_trim(q, t->log_min);
 	if (q->topic->batch || cqueue_trim(q, t->log_min) >= 0)

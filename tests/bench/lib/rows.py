@@ -1,20 +1,18 @@
 """What is measured of RocketMQ and of ours.  A scene is one broker with a fresh store and the rows that are read from it."""
-import json
-import os
 import signal
 import statistics
-import subprocess
 import time
 
 from machine import drop_from_memory, memory, ms_of, note
+from cold import cold_reader
 from flat import flat
 from javaclient import java_producer
 from long import many_messages, soak
 from replication import replication
 from rocketmq import System
+from scale import many_connections, many_queues, memory_of_many
 
 BODY = 128
-MILLION = 1_000_000
 
 
 class Scene:
@@ -84,51 +82,6 @@ def sync(system, o, take):
 
 # ---- Scale: ours alone ---------------------------------------------------------------------------------------------------
 
-def ten_million(system, o, take):
-    system.load("batch", "--in-flight", 64, "--count", 10 * MILLION)
-    time.sleep(3)
-    take("after 10 million messages: anonymous, MiB", memory(system.pid())[1])
-    r = system.load("send", "--in-flight", 256, "--conns", 1, "--seconds", o.seconds)
-    few = r["rate"]
-    r = system.load("send", "--in-flight", 1, "--conns", 10000, "--seconds", o.seconds)
-    take("sends/s over 10,000 connections / over one with 256 in flight", r["rate"] / few)
-    take("with 10,000 connections: anonymous, MiB", r["anon_kib"] / 1024)
-
-
-def many_queues(system, o, take):
-    few = system.load("send", "--in-flight", 256, "--queues", 8, "--seconds", o.seconds, "--warmup", 1)["rate"]
-    for i in range(10):
-        system.make_topic(f"wide{i}", 10000)
-    # Every queue gets a message; then all of them are in use.
-    for i in range(10):
-        system.load("send", "--in-flight", 256, "--queues", 10000, "-t", f"wide{i}", "--count", 10000)
-    many = system.load("send", "--in-flight", 256, "--queues", 10000, "-t", "wide0", "--seconds", o.seconds, "--warmup", 1)
-    take("sends/s with 100,000 queues / with 8", many["rate"] / few)
-    take("with 100,000 queues: anonymous, MiB", memory(system.pid())[1])
-
-
-def cold_reader(system, o, take):
-    # More than a consumer reads in the time that is measured.
-    system.load("batch", "--in-flight", 64, "--size", 1024, "--count", 3 * MILLION)
-    def beside_and_alone(seconds, *options):
-        send = ["send", "--in-flight", 256, "-t", "hot", "--seconds", seconds, *options]
-        alone = system.load(*send, "--warmup", 1)
-        drop_from_memory(system.store())
-        reader = subprocess.Popen(system.load_command("consume", "--seconds", seconds + 2), stdout=subprocess.PIPE, text=True)
-        time.sleep(1)
-        beside = system.load(*send)
-        return beside, alone, json.loads(reader.communicate()[0])
-
-    beside, alone, read = beside_and_alone(o.seconds)
-    take("sends/s beside a cold reader / alone", beside["rate"] / alone["rate"])
-    take("messages/s (1 KiB) to the cold reader", read["rate"])
-    # The reader takes a share of the processors; what it may not do is to make the others wait for the disk.
-    beside, alone, _ = beside_and_alone(o.seconds, "--rate", 20000)
-    for p in ("p50", "p99", "p999"):
-        take(f"20,000 sends/s alone, {p}, us", alone[p + "_us"])
-        take(f"20,000 sends/s beside a cold reader, {p}, us", beside[p + "_us"])
-
-
 def large_store(system, o, take):
     size = 64 * 1024
     system.load("batch", "--in-flight", 16, "--size", size, "--batch", 32, "--count", o.gigabytes * (1 << 30) // size)
@@ -139,11 +92,11 @@ def large_store(system, o, take):
     take(f"the same, nothing of it in memory, ms", system.restart(signal.SIGKILL)[1])
 
 
-class Flat(Scene):
-    """Has brokers of its own, in pairs."""
+class Own(Scene):
+    """Has brokers of its own."""
 
     def play(self, name, base, build, o, take):
-        flat(o, take)
+        self.run(o, take)
 
 
 class Replication(Scene):
@@ -159,11 +112,12 @@ SCENES = [
     Scene("sync", sync, conf=["flushDiskType=SYNC_FLUSH"]),
     Scene("java-producer", java_producer, quick=False),
     Replication("replication", replication, quick=False),
-    Scene("ten-million", ten_million, systems=("ours",), quick=False),
-    Scene("many-queues", many_queues, systems=("ours",), quick=False),
+    Own("memory", memory_of_many, systems=("ours",), quick=False),
+    Scene("many-connections", many_connections, systems=("ours",), quick=False),
+    Scene("many-queues", many_queues, systems=("ours",), conf=["mappedFileSizeCommitLog=134217728"], quick=False),
     Scene("cold-reader", cold_reader, systems=("ours",), quick=False),
     Scene("large-store", large_store, systems=("ours",), quick=False),
     Scene("many-messages", many_messages, systems=("ours",), quick=False),
     Scene("soak", soak, systems=("ours",), conf=["mappedFileSizeCommitLog=134217728"], quick=False),
-    Flat("flat", flat, systems=("ours",), quick=False),
+    Own("flat", flat, systems=("ours",), quick=False),
 ]

@@ -2,10 +2,11 @@
 import json
 import socket
 import struct
+import time
 
 from machine import fail
 
-UPDATE_TOPIC, UPDATE_GROUP, PULL = 17, 200, 11
+UPDATE_TOPIC, UPDATE_GROUP, PULL, SEND = 17, 200, 11, 310
 AT_ONCE = 100       # requests on their way, so that neither side has to wait for the other to read
 
 
@@ -56,6 +57,11 @@ def topic(name, queues):
 def group(name):
     return UPDATE_GROUP, {}, json.dumps(dict(groupName=name, consumeEnable=True, consumeBroadcastEnable=True, retryQueueNums=1,
                                              retryMaxTimes=16, brokerId=0, whichBrokerWhenConsumeSlowly=1)).encode()
+
+
+def send(name, queue):
+    return SEND, dict(a="bench", b=name, c="TBW102", d="8", e=str(queue), f="0", g=str(int(time.time() * 1000)), h="0", i="", j="0",
+                      k="false", m="false"), b"x" * 128
 
 
 def pull(name, queue, consumer_group, offset=0, wait_ms=600000):
