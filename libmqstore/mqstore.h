@@ -280,7 +280,8 @@ MQ_API int mqstore_each_timer(struct mqstore *s, mqstore_timer_cb *cb, void *arg
 /* ---- Retention ------------------------------------------------------------------------------------------------------- */
 
 /* Remove what may go (reference/store.md 13 and the limits in bytes), and set or clear "disk full".  now_ms is wall time.
- * With `force` segments past their time go at any hour.  Call every 10 s. */
+ * With `force` segments past their time go at any hour.  Call every 10 s.  Files of queues follow, a few at once: the rest of them is
+ * for mqstore_tend(), the blocks of segments and index files for the next flush. */
 MQ_API int mqstore_trim(struct mqstore *s, int64_t now_ms, bool force, struct mq_error *err);
 
 /* Other limits from now on: max_total_bytes, min_free_bytes, reserved_hours, delete_when, disk_*, clean_forcibly of opt; the rest

@@ -141,8 +141,9 @@ int cqueue_cut(struct mqstore_queue *q, int64_t log_end);
 /* The record of entry `off` is damaged: nobody shall look for it. The entry becomes the same as the one behind it, so that the
  * peer's readers step over it too; the last one becomes void, for its number was given. */
 int cqueue_skip(struct mqstore_queue *q, int64_t off);
-/* Remove files whose last entry lies before log_min, never the last file. Returns how many, or -errno. */
-int cqueue_trim(struct mqstore_queue *q, int64_t log_min);
+/* Remove files whose last entry lies before log_min, never the last file, and at most max.  Returns how many (max: there may be more),
+ * or -errno. */
+int cqueue_trim(struct mqstore_queue *q, int64_t log_min, int max);
 /* Forget everything: a queue that was never looked at. */
 void cqueue_reset(struct mqstore_queue *q);
 /* Remove all files and the directory. */

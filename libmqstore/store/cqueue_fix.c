@@ -233,7 +233,7 @@ int cqueue_skip(struct mqstore_queue *q, int64_t off)
 
 /* ---- Retention ------------------------------------------------------------------------------------------------------- */
 
-int cqueue_trim(struct mqstore_queue *q, int64_t log_min)
+int cqueue_trim(struct mqstore_queue *q, int64_t log_min, int max)
 {
 	int64_t fb = q->all->file_bytes, newest, n;
 	struct mqstore_entry e;
@@ -243,7 +243,7 @@ int cqueue_trim(struct mqstore_queue *q, int64_t log_min)
 	if (rc < 0 || q->written == q->first)
 		return rc;
 	newest = (q->written - CQ_ENTRY) / fb * fb;
-	while (q->first + fb <= newest) {
+	while (q->first + fb <= newest && removed < max) {
 		p = cqueue_entries(q, (q->first + fb) / CQ_ENTRY - 1, &n);
 		if (!p && n < 0 && n != -ENOENT && n != MQ_EMISMATCH)
 			return (int)n;

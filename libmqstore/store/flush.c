@@ -167,7 +167,7 @@ static int begin(struct mqstore *s, enum mode mode, struct mqstore_flush *job)
 			  j->check.confirm_off != was.confirm_off || j->index.n > 0;
 	}
 	j->doomed = segments_take_doomed(&s->log.run, &j->doomed_n);
-	if (!j->log_n && !j->queue_n && !j->save && !j->doomed_n) {
+	if (!j->log_n && !j->queue_n && !j->save && !j->doomed_n && !j->index.doomed_n) {
 		if (j->indexed)
 			index_flush_end(s->index, &j->index, NULL);
 		s->pass_target = mode != LOG_ONLY && j->pass_done ? -1 : s->pass_target;
@@ -300,6 +300,7 @@ void mqstore_flush_run(struct mqstore_flush *job)
 		j->rc = checkpoint_save(&j->check, &j->err);
 	segments_bury(j->doomed, j->doomed_n);
 	j->doomed = NULL;
+	index_flush_bury(&j->index);
 }
 
 static void queue_done(struct queue_range *r)

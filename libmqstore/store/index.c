@@ -33,6 +33,9 @@ struct index {
 	index_source_cb *source;
 	void *source_arg;
 
+	struct index_file **doomed;     /* removed, but for their blocks */
+	size_t doomed_n;
+
 	struct index_file *spare;       /* made ahead; joins the files when the last is full */
 	int32_t step;                   /* entries reserved at once */
 
@@ -370,8 +373,10 @@ void index_last(const struct index *ix, int64_t *ms, int64_t *log_off)
 
 void index_trim(struct index *ix, int64_t log_off)
 {
-	while (ix->files.n > 1 && ix->files.v[0]->end_off < log_off && !ix->files.v[0]->syncing)
-		index_files_remove(&ix->files, 0);
+	while (ix->files.n > 1 && ix->files.v[0]->end_off < log_off && !ix->files.v[0]->syncing) {
+		ix->doomed = mem_realloc(ix->doomed, (ix->doomed_n + 1) * sizeof(*ix->doomed));
+		ix->doomed[ix->doomed_n++] = index_files_unlink(&ix->files, 0);
+	}
 }
 
 int index_refresh(struct index *ix)
@@ -394,7 +399,9 @@ int64_t index_bytes(const struct index *ix)
 
 int index_flush_begin(struct index *ix, bool all, struct index_flush *job)
 {
-	*job = (struct index_flush){ .full_ms = ix->flushed_ms };
+	*job = (struct index_flush){ .full_ms = ix->flushed_ms, .doomed = ix->doomed, .doomed_n = ix->doomed_n };
+	ix->doomed = NULL;
+	ix->doomed_n = 0;
 	if (ix->files.read_only)
 		return 0;
 	if (all)
@@ -423,6 +430,16 @@ void index_flush_run(struct index_flush *job)
 		job->rc = sys.fdatasync(job->fd[i]);
 	if (job->sync_dir && job->rc == 0)
 		job->rc = sys_sync_dir(job->sync_dir);
+	index_flush_bury(job);
+}
+
+void index_flush_bury(struct index_flush *job)
+{
+	for (size_t i = 0; i < job->doomed_n; i++)
+		index_file_close(job->doomed[i]);
+	free(job->doomed);
+	job->doomed = NULL;
+	job->doomed_n = 0;
 }
 
 int index_flush_end(struct index *ix, struct index_flush *job, struct mq_error *err)
@@ -447,6 +464,7 @@ int index_close(struct index *ix, struct mq_error *err)
 		index_flush_run(&job);
 		rc = index_flush_end(ix, &job, err);
 	}
+	index_flush_bury(&job);
 	if (ix->spare) {
 		sys.unlink(ix->spare->path);
 		index_file_close(ix->spare);

@@ -90,7 +90,8 @@ void index_trim(struct index *ix, int64_t log_off);
 /* Read-only: look for files made since, and for those that are gone. */
 int index_refresh(struct index *ix);
 
-/* Sync files to the disk off the loop: begin (owner) returns the number of files, 0 = nothing to do; run (any thread); end
+/* Sync files to the disk off the loop: begin (owner) returns the number of files, 0 = nothing to do (but what is doomed is to be
+ * buried); run (any thread); end
  * (owner) returns 0 or the failure.  Files that became full since the last time, with `all` the one being filled too.
  * Only one job at a time; it must be ended before index_close(). */
 enum { INDEX_FLUSH_FILES = 8 };
@@ -99,9 +100,12 @@ struct index_flush {
 	int n, rc;
 	const char *sync_dir;       /* a file was made: its name must be on the disk too */
 	int64_t full_ms;            /* see index_flushed_ms */
+	struct index_file **doomed; /* removed files: they are unmapped and closed here, which frees their blocks and takes long */
+	size_t doomed_n;
 };
 int index_flush_begin(struct index *ix, bool all, struct index_flush *job);
 void index_flush_run(struct index_flush *job);
+void index_flush_bury(struct index_flush *job);     /* any thread; run does it too */
 int index_flush_end(struct index *ix, struct index_flush *job, struct mq_error *err);
 
 /* End time of the last full file that is on the disk: indexMsgTimestamp of the checkpoint; 0 if none. */

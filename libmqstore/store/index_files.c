@@ -25,18 +25,31 @@ void index_files_add(struct index_files *fs, struct index_file *f)
 	fs->v[fs->n++] = f;
 }
 
+static struct index_file *take_out(struct index_files *fs, size_t i)
+{
+	struct index_file *f = fs->v[i];
+
+	memmove(fs->v + i, fs->v + i + 1, (--fs->n - i) * sizeof(*fs->v));
+	return f;
+}
+
 static void forget(struct index_files *fs, size_t i)
 {
-	index_file_close(fs->v[i]);
-	memmove(fs->v + i, fs->v + i + 1, (--fs->n - i) * sizeof(*fs->v));
+	index_file_close(take_out(fs, i));
+}
+
+struct index_file *index_files_unlink(struct index_files *fs, size_t i)
+{
+	int rc = sys.unlink(fs->v[i]->path);
+
+	if (rc < 0 && rc != -ENOENT)
+		log_warn("cannot remove file path=%s error=%s", fs->v[i]->path, mq_strerror(rc));
+	return take_out(fs, i);
 }
 
 void index_files_remove(struct index_files *fs, size_t i)
 {
-	int rc = sys.unlink(fs->v[i]->path);
-	if (rc < 0 && rc != -ENOENT)
-		log_warn("cannot remove file path=%s error=%s", fs->v[i]->path, mq_strerror(rc));
-	forget(fs, i);
+	index_file_close(index_files_unlink(fs, i));
 }
 
 void index_files_forget_gone(struct index_files *fs)

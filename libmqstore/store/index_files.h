@@ -25,6 +25,8 @@ int index_files_load(struct index_files *fs, struct mq_error *err);
 void index_files_close(struct index_files *fs);
 void index_files_add(struct index_files *fs, struct index_file *f);
 void index_files_remove(struct index_files *fs, size_t i);      /* from the disk too */
+/* Only its name goes, and it is out of fs: the caller's. */
+struct index_file *index_files_unlink(struct index_files *fs, size_t i);
 void index_files_forget_gone(struct index_files *fs);           /* those that somebody else removed */
 
 /* After a crash: mend all that a checkpoint does not cover, and remove what cannot be trusted. */
