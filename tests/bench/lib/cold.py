@@ -61,10 +61,11 @@ def popper(system):
 def questions(system):
     """Searches by time, one after the other, for times anywhere in the store, each followed by one message by its id: in pairs a second."""
     def start(seconds):
-        first = min(os.stat(os.path.join(system.store(), "commitlog", n)).st_mtime for n in os.listdir(os.path.join(system.store(), "commitlog")))
+        folder = os.path.join(system.store(), "commitlog")
+        segments = [os.stat(os.path.join(folder, name)) for name in os.listdir(folder)]
+        first, log = min(s.st_mtime for s in segments), sum(s.st_size for s in segments)
         rng, wire, done, over = random.Random(7), Wire(system.port), [0], threading.Event()
         begun = time.monotonic()
-        log = sum(os.path.getsize(os.path.join(system.store(), "commitlog", n)) for n in os.listdir(os.path.join(system.store(), "commitlog")))
 
         def ask():
             while not over.is_set():

@@ -120,7 +120,8 @@ def many_connections(system, o, take):
             round_of_sends(wires[:n])
         costs.setdefault(n, []).append((cpu_seconds(system.pid()) - begun) / (2 * MANY) * 1e6)
     take(f"{what}, each sends now and then: CPU of a send, us", statistics.median(costs[MANY]))
-    take(f"{what}, each sends now and then: CPU of a send / with 100 connections", statistics.median(costs[MANY]) / statistics.median(costs[100]))
+    take(f"{what}, each sends now and then: CPU of a send / with 100 connections",
+         statistics.median(costs[MANY]) / statistics.median(costs[100]))
     few = system.load("send", "--in-flight", 256, "--seconds", o.seconds, "--warmup", 1)
     held_pulls(system, wires)
     time.sleep(1)
