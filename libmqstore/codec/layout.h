@@ -25,6 +25,7 @@ enum { INDEX_HEADER = 40, INDEX_SLOT = 4, INDEX_ENTRY = 20 };
 
 /* checkpoint: i64 each, rest zero.  The last one is ours; the peer neither reads nor writes it. */
 enum { CHECKPOINT_BYTES = 4096, CHECKPOINT_LOG_MS = 0, CHECKPOINT_QUEUE_MS = 8, CHECKPOINT_INDEX_MS = 16,
-       CHECKPOINT_MASTER_FLUSHED = 24, CHECKPOINT_CONFIRM = 32, CHECKPOINT_WHOLE = 40 };
+       CHECKPOINT_MASTER_FLUSHED = 24, CHECKPOINT_CONFIRM = 32, CHECKPOINT_WHOLE = 40,
+       CHECKPOINT_QUEUES = 48 };
 
 #endif

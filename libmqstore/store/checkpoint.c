@@ -1,9 +1,9 @@
-/* checkpoint.c: the file `checkpoint`, 4096 bytes, of which six numbers count.
+/* checkpoint.c: the file `checkpoint`, 4096 bytes, of which seven numbers count.
  *
  *   0 i64 log ms | 8 i64 queue ms | 16 i64 index ms | 24 i64 master flushed offset | 32 i64 confirm offset |
- *   40 i64 whole offset (ours) | zeros
+ *   40 i64 whole offset (ours) | 48 i64 queues (ours) | zeros
  *
- * The six lie in one disk sector and are written by one call, so a power cut leaves all old or all new. */
+ * The seven lie in one disk sector and are written by one call, so a power cut leaves all old or all new. */
 #include "checkpoint.h"
 #include "../base/err.h"
 #include "../base/sys.h"
@@ -42,6 +42,7 @@ int checkpoint_open(struct checkpoint *c, const char *path, bool read_only, stru
 	c->master_flushed_off = (int64_t)be64(raw + CHECKPOINT_MASTER_FLUSHED);
 	c->confirm_off = (int64_t)be64(raw + CHECKPOINT_CONFIRM);
 	c->whole_off = (int64_t)be64(raw + CHECKPOINT_WHOLE);
+	c->queues = (int64_t)be64(raw + CHECKPOINT_QUEUES);
 	if (read_only)
 		sys.close(fd);
 	else
@@ -68,6 +69,7 @@ int checkpoint_save(const struct checkpoint *c, struct mq_error *err)
 	put_be64(raw + CHECKPOINT_MASTER_FLUSHED, (uint64_t)c->master_flushed_off);
 	put_be64(raw + CHECKPOINT_CONFIRM, (uint64_t)c->confirm_off);
 	put_be64(raw + CHECKPOINT_WHOLE, (uint64_t)c->whole_off);
+	put_be64(raw + CHECKPOINT_QUEUES, (uint64_t)c->queues);
 	int rc = sys_write_all(c->fd, raw, sizeof(raw), 0);
 	if (rc == 0)
 		rc = sys.fdatasync(c->fd);

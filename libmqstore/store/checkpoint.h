@@ -15,6 +15,7 @@ struct checkpoint {
 	int64_t confirm_off;        /* confirmPhyOffset: start of the last valid record */
 	int64_t whole_off;          /* ours: start of the newest record that is on disk together with its queue entry and with
 	                             * everything before it; good only while it equals confirm_off, for the peer changes that one */
+	int64_t queues;             /* ours: consume queues that have a directory; good after a clean stop and under the same condition */
 };
 
 /* Read the file; when writable create it.  0 or -errno. */

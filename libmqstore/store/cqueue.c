@@ -137,6 +137,43 @@ static int64_t count_valid(uint8_t *p, int64_t slots, bool each)
 	return lo;
 }
 
+static int remove_unusable(const char *path)
+{
+	int rc = sys.unlink(path);
+
+	if (rc == -EISDIR || rc == -EPERM)
+		rc = sys.rmdir(path);
+	return rc == -ENOENT ? 0 : rc;
+}
+
+/* What is no file of the right size, or lies behind one that is missing, cannot be used: it goes, and the log is asked for it. */
+static int drop_unusable(struct mqstore_queue *q, const int64_t *starts, size_t *n)
+{
+	char path[SEGMENT_PATH];
+	struct stat st;
+	size_t good = 0;
+	int rc = 0;
+
+	for (; good < *n; good++) {
+		if (good > 0 && starts[good] != starts[good - 1] + q->all->file_bytes)
+			break;
+		rc = sys.stat(cqueue_path(q, starts[good], path), &st);
+		if (rc < 0)
+			return rc;
+		if (!S_ISREG(st.st_mode) || st.st_size != q->all->file_bytes)
+			break;
+	}
+	if (good == *n)
+		return 0;
+	q->lost = true;
+	log_warn("files of a queue are missing or have a wrong size topic=%s queue=%d from=%020lld", q->topic->name, (int)q->id,
+		 (long long)(good > 0 ? starts[good - 1] + q->all->file_bytes : starts[0]));
+	for (size_t i = good; i < *n && rc == 0 && q->all->write; i++)
+		rc = remove_unusable(cqueue_path(q, starts[i], path));
+	*n = good;
+	return rc;
+}
+
 /* Starts of the queue's files in order; *n of them, malloc'd. */
 static int list_files(struct mqstore_queue *q, int64_t **starts, size_t *n)
 {
@@ -167,7 +204,7 @@ static int list_files(struct mqstore_queue *q, int64_t **starts, size_t *n)
 		(*starts)[(*n)++] = start;
 	}
 	free(names);
-	return 0;
+	return drop_unusable(q, *starts, n);
 }
 
 /* Where the entries end, going over files [i, n): to the first slot that is none. */
@@ -220,7 +257,7 @@ static int load_files(struct mqstore_queue *q, const int64_t *starts, size_t n)
 	if (rc < 0)
 		return rc;
 	/* The newest file is made for an entry: if it has none, entries were lost. */
-	q->lost = q->pos <= starts[n - 1];
+	q->lost |= q->pos <= starts[n - 1];
 	for (i = n; q->all->write && i-- > 1 && starts[i] > q->pos;)
 		sys.unlink(cqueue_path(q, starts[i], path));
 	return 0;
@@ -254,6 +291,7 @@ int cqueue_load(struct mqstore_queue *q)
 	int rc;
 
 	q->first = q->pos = q->written = q->flushed = q->log_end = 0;
+	q->lost = false;
 	rc = list_files(q, &starts, &n);
 	if (rc == 0 && n)
 		rc = load_files(q, starts, n);

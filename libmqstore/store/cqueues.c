@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 #define LOG_MODULE "store"
-enum { MAPS_DEFAULT = 16384, MAPS_FEW = 16, BUFFERS_MAX = 32 << 20 };
+enum { MAPS_DEFAULT = 16384, MAPS_FEW = 16, BUFFERS_MAX = 32 << 20, SIZES = 9 };
 
 /* ---- Maps ------------------------------------------------------------------------------------------------------------ */
 
@@ -216,8 +216,20 @@ static int32_t id_of(const char *name)
 	return id;
 }
 
-/* The size of the first file that is found tells that of all. */
-static int check_size(struct cqueues *c, const char *dir, bool adopt, bool *done, struct mq_error *err)
+/* The size of the first file tells that of all if it is the configured one; else that of most of the first, for one may be
+ * damaged. */
+struct sizes {
+	int64_t v[SIZES];
+	char *path[SIZES];
+	int n;
+};
+
+static bool seen_enough(const struct cqueues *c, const struct sizes *sizes)
+{
+	return sizes->n == SIZES || (sizes->n && sizes->v[0] == c->file_bytes);
+}
+
+static int note_sizes(const struct cqueues *c, struct sizes *sizes, const char *dir, struct mq_error *err)
 {
 	char path[SEGMENT_PATH], **names;
 	struct stat st;
@@ -225,26 +237,46 @@ static int check_size(struct cqueues *c, const char *dir, bool adopt, bool *done
 	int rc = sys_list(dir, &names, &n);
 
 	if (rc < 0)
-		return rc == -ENOENT ? 0 : err_sys(err, rc, "list '%s'", dir);
-	for (size_t i = 0; i < n && rc == 0 && !*done; i++) {
+		return rc == -ENOENT || rc == -ENOTDIR ? 0 : err_sys(err, rc, "list '%s'", dir);
+	for (size_t i = 0; i < n && !seen_enough(c, sizes); i++) {
 		if (segment_name(names[i]) < 0)
 			continue;
 		segment_path(dir, segment_name(names[i]), path);
-		if (sys.stat(path, &st) < 0 || st.st_size == 0)
+		if (sys.stat(path, &st) < 0 || st.st_size == 0 || !S_ISREG(st.st_mode))
 			continue;
-		*done = true;
-		if (adopt)
-			c->file_bytes = st.st_size;
-		if (st.st_size != c->file_bytes || st.st_size % CQ_ENTRY)
-			rc = err_set(err, MQ_EMISMATCH,
-				     "'%s' has %lld bytes, the configured size is %lld (mappedFileSizeConsumeQueue): set it to that of the "
-				     "files", path, (long long)st.st_size, (long long)c->file_bytes);
+		sizes->path[sizes->n] = mem_strndup(path, strlen(path));
+		sizes->v[sizes->n++] = st.st_size;
 	}
 	free(names);
-	return rc;
+	return 0;
 }
 
-static int scan(struct cqueues *c, const char *root, bool batch, bool adopt, bool checked, struct mq_error *err)
+static int judge_sizes(struct cqueues *c, const struct sizes *sizes, bool adopt, struct mq_error *err)
+{
+	int best = 0, best_n = 0;
+
+	for (int i = 0; i < sizes->n; i++) {
+		int same = 0;
+
+		for (int k = 0; k < sizes->n; k++)
+			same += sizes->v[k] == sizes->v[i];
+		/* Of as many the one that is configured. */
+		if (same > best_n || (same == best_n && sizes->v[i] == c->file_bytes)) {
+			best = i;
+			best_n = same;
+		}
+	}
+	if (sizes->n && adopt && sizes->v[best] % CQ_ENTRY == 0)
+		c->file_bytes = sizes->v[best];
+	if (sizes->n && sizes->v[best] != c->file_bytes)
+		return err_set(err, MQ_EMISMATCH,
+			       "'%s' has %lld bytes, the configured size is %lld (mappedFileSizeConsumeQueue): set it to that of the "
+			       "files", sizes->path[best], (long long)sizes->v[best], (long long)c->file_bytes);
+	return 0;
+}
+
+/* `sizes` may be NULL. */
+static int scan(struct cqueues *c, const char *root, bool batch, struct sizes *sizes, struct mq_error *err)
 {
 	char **topics, **ids, dir[SEGMENT_PATH];
 	size_t n, m;
@@ -272,8 +304,8 @@ static int scan(struct cqueues *c, const char *root, bool batch, bool adopt, boo
 			q = cqueues_get(c, str_of(topics[i]), id, true);
 			q->made = true;
 			q->topic->batch |= batch;
-			if (!checked && !batch)
-				rc = check_size(c, cqueue_dir(q, dir), adopt, &checked, err);
+			if (sizes && !seen_enough(c, sizes))
+				rc = note_sizes(c, sizes, cqueue_dir(q, dir), err);
 		}
 		free(ids);
 	}
@@ -284,6 +316,7 @@ static int scan(struct cqueues *c, const char *root, bool batch, bool adopt, boo
 int cqueues_open(struct cqueues *c, const char *root, int64_t file_bytes, bool write, bool adopt, int32_t max_maps,
 		 const struct commitlog *log, struct mq_error *err)
 {
+	struct sizes sizes = { .n = 0 };
 	int rc;
 
 	memset(c, 0, sizeof(*c));
@@ -298,9 +331,13 @@ int cqueues_open(struct cqueues *c, const char *root, int64_t file_bytes, bool w
 	c->buf_max = BUFFERS_MAX;
 	c->maps_max = maps_bound(max_maps);
 	c->maps = mem_alloc((c->maps_max + 1) * sizeof(*c->maps));
-	rc = scan(c, c->dir, false, adopt, false, err);
+	rc = scan(c, c->dir, false, &sizes, err);
 	if (rc == 0)
-		rc = scan(c, c->batch_dir, true, false, true, err);
+		rc = judge_sizes(c, &sizes, adopt, err);
+	if (rc == 0)
+		rc = scan(c, c->batch_dir, true, NULL, err);
+	for (int i = 0; i < sizes.n; i++)
+		free(sizes.path[i]);
 	if (rc < 0)
 		cqueues_close(c);
 	return rc;
@@ -324,9 +361,9 @@ int cqueues_refresh(struct cqueues *c)
 	int rc;
 
 	cqueues_each(c, forget_files, NULL);
-	rc = scan(c, c->dir, false, false, true, NULL);
+	rc = scan(c, c->dir, false, NULL, NULL);
 	if (rc == 0)
-		rc = scan(c, c->batch_dir, true, false, true, NULL);
+		rc = scan(c, c->batch_dir, true, NULL, NULL);
 	cqueues_each(c, reset_gone, NULL);
 	return rc;
 }

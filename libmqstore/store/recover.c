@@ -5,6 +5,7 @@
  *    the peer was at work, at the newest segment whose first record is older than what the checkpoint says was on disk.
  * 2. From there record by record to the end; each is derived again, which changes nothing for those that are in their queue.
  *    When a queue lacks records from before that place, its files were lost: then all is done again from the log's start.
+ *    So it is when there are fewer queues than at the last clean stop.
  * 3. Cut the log; cut every queue that points beyond it.  Opening a hundred thousand queues takes long: after a clean stop that
  *    ends where it says that is left out, and after a crash of ours it is done in the background, or when a queue is used.
  * 4. Entries of records that are damaged are taken out of the way of readers. */
@@ -72,6 +73,11 @@ static int64_t begin_at(struct mqstore *s, bool *exact)
 	*exact = false;
 	if (s->queues.count == 0)
 		return segments_min(run);
+	if (!s->unclean && s->check.whole_off == confirm && s->queues.count < s->check.queues) {
+		log_warn("queues are gone since the last stop, all are compared with the log were=%" PRId64 " are=%" PRId64,
+			 s->check.queues, s->queues.count);
+		return segments_min(run);
+	}
 	/* compat: the peer leaves the last record of the start before; from there the log is walked as well. */
 	if (believe && confirm >= tail && scan_at(&s->log, confirm, true, &m) > 0) {
 		*exact = true;
@@ -304,6 +310,23 @@ int recover_check_queues(struct mqstore *s, int max)
 		s->queues.matches = NULL;
 	}
 	return rc;
+}
+
+static int count_made(void *arg, struct mqstore_queue *q)
+{
+	*(int64_t *)arg += q->made;
+	return 0;
+}
+
+int recover_note_queues(struct mqstore *s, struct mq_error *err)
+{
+	int64_t made = 0;
+
+	cqueues_each(&s->queues, count_made, &made);
+	if (made == s->check.queues)
+		return 0;
+	s->check.queues = made;
+	return checkpoint_save(&s->check, err);
 }
 
 /* Without a log its queues mean nothing. */

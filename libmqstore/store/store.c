@@ -246,6 +246,8 @@ int mqstore_close(struct mqstore *s, struct mq_error *err)
 		if (rc == 0)
 			rc = flush_all(s, err);
 		segments_drop_ahead(&s->log.run);
+		if (rc == 0)
+			rc = recover_note_queues(s, err);
 	}
 	if (s->index) {
 		rc2 = index_close(s->index, rc < 0 ? NULL : err);

@@ -17,6 +17,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #define HERE ((const char *)*state)
@@ -521,6 +523,73 @@ static void a_queue_file_is_zero_after_a_clean_stop(void **state)
 	kit_close(s);
 }
 
+/* What an operator, a copy or a file system can do to derived files while nobody has the store open. */
+static void queue_files_are_damaged_after_a_clean_stop(void **state)
+{
+	enum { GAP, SHORT, LONG, SHORT_TAIL, DIRECTORY, STRAY, FIRST, ALL_OF_ONE, WAYS };
+
+	for (int way = 0; way < WAYS; way++)
+		for (int look = 0; look < 2; look++) {
+			char *here = mem_printf("%s/%d-%d", HERE, way, look);
+			struct mqstore_opt o = kit_opt(here);
+			const char *dir = here, *file = kit_path("%s/consumequeue/A/0/%020lld", dir, (long long)2 * KIT_QUEUE_FILE);
+			struct mqstore *s = kit_open(here);
+
+			kit_fill(s, "A", 0, "a", 450, 250);
+			kit_fill(s, "B", 0, "b", 120, 250);
+			kit_close(s);
+			if (way == SHORT_TAIL || way == STRAY)
+				file = kit_path("%s/consumequeue/A/0/%020lld", dir, (way == STRAY ? 5LL : 4LL) * KIT_QUEUE_FILE);
+			if (way == FIRST)
+				file = kit_path("%s/consumequeue/A/0/%020lld", dir, 0LL);
+			if (way == ALL_OF_ONE)
+				file = kit_path("%s/consumequeue/A", dir);
+			if (way == GAP || way == DIRECTORY || way == ALL_OF_ONE)
+				kit_remove(file);
+			if (way == DIRECTORY || way == STRAY)
+				assert_int_equal(mkdir(file, 0755), 0);
+			if (way == SHORT || way == SHORT_TAIL || way == FIRST)
+				assert_int_equal(truncate(file, 20 * 7), 0);
+			if (way == LONG)
+				assert_int_equal(truncate(file, KIT_QUEUE_FILE + 20), 0);
+			o.read_only = look;
+			s = kit_open_opt(&o);
+			assert_int_equal(kit_count(s, "A", 0, 0, NULL), 450);
+			assert_int_equal(kit_count(s, "B", 0, 0, NULL), 120);
+			if (!look)
+				goes_on_at(s, "A", 0, 450);
+			kit_check(s);
+			kit_close(s);
+			if (!look) { /* mended for good */
+				kit_log_start();
+				s = kit_open(here);
+				assert_int_equal(kit_count(s, "A", 0, 0, NULL), 451);
+				assert_int_equal(kit_logged("are lost"), 0);
+				assert_int_equal(kit_logged("are gone"), 0);
+				kit_close(s);
+			}
+			free(here);
+		}
+}
+
+/* Fewer queues than before are no damage when they were removed. */
+static void queues_that_were_deleted_are_not_missed(void **state)
+{
+	struct mqstore *s = kit_open(HERE);
+
+	kit_fill(s, "A", 0, "a", 10, 250);
+	kit_fill(s, "B", 0, "b", 10, 250);
+	kit_close(s);
+	s = kit_open(HERE);
+	assert_int_equal(mqstore_delete_topic(s, MQ_STR("A"), NULL), 0);
+	kit_close(s);
+	kit_log_start();
+	s = kit_open(HERE);
+	assert_int_equal(kit_logged("are gone"), 0);
+	assert_int_equal(kit_count(s, "B", 0, 0, NULL), 10);
+	kit_close(s);
+}
+
 static void all_queue_files_are_gone(void **state)
 {
 	for (int killed = 0; killed < 2; killed++) {
@@ -855,6 +924,8 @@ int main(void)
 		TEST(the_last_segment_is_gone_and_a_queue_file_is_zero),
 		TEST(a_queue_file_is_zero_after_a_clean_stop),
 		TEST(all_queue_files_are_gone),
+		TEST(queue_files_are_damaged_after_a_clean_stop),
+		TEST(queues_that_were_deleted_are_not_missed),
 		TEST(the_files_of_one_queue_are_gone_after_a_kill),
 		TEST(a_queue_that_begins_behind_its_deleted_part_is_made_again),
 		TEST(there_is_no_log_but_queues),
