@@ -56,7 +56,7 @@ def many_messages(system, o, take):
 
 
 def soak(system, o, take):
-    """o.soak minutes of sends at a fixed rate and one consumer, with what is past its time removed again and again."""
+    """o.soak minutes of sends at a fixed rate, with what is past its time removed again and again."""
     step, samples = 15, []
     sender = subprocess.Popen(system.load_command("send", "--rate", o.soak_rate, "--in-flight", 1024, "--seconds", o.soak * 60),
                               stdout=subprocess.PIPE, text=True)
