@@ -2,7 +2,6 @@
 # pid[c0], pid[c1] ... are the processes, port[c0] ... the ports of the controllers, port[n0] ... those of the name servers.
 
 controllers_setup() {
-	. "$src/tests/peer/ports.sh"
 	declare -gA pid=() port=()
 	until_s=60 # elections take seconds
 }

@@ -8,6 +8,7 @@ mq_setup() {
 	load /usr/lib/bats/bats-support/load
 	load /usr/lib/bats/bats-assert/load
 	src=${MQ_SRC:-$BATS_TEST_DIRNAME/..}
+	. "$src/tests/peer/ports.sh"
 	cd "$BATS_TEST_TMPDIR" || return
 	export HOME=$PWD XDG_CONFIG_HOME=$PWD/etc XDG_DATA_HOME=$PWD/share
 	unset NAMESRV_ADDR
@@ -56,7 +57,7 @@ ended() { # ended PID
 
 start_namesrv() { # sets ns_pid, ns_port, NAMESRV_ADDR
 	mkfifo ns.ready
-	mq-namesrv -p listenPort="${ns_port:-0}" -p bindAddress=127.0.0.1 --ready-fd 9 9>ns.ready 2>>ns.log 3>&- </dev/null >/dev/null &
+	mq-namesrv -p listenPort="${ns_port:-$(free_ports)}" -p bindAddress=127.0.0.1 --ready-fd 9 9>ns.ready 2>>ns.log 3>&- </dev/null >/dev/null &
 	ns_pid=$!
 	pids+=("$ns_pid")
 	read -r -t 60 ns_port <ns.ready
@@ -64,9 +65,10 @@ start_namesrv() { # sets ns_pid, ns_port, NAMESRV_ADDR
 	export NAMESRV_ADDR=127.0.0.1:$ns_port
 }
 
+# The port is none of those that clients are given: a second start must find it free.
 start_broker() { # start_broker [OPTION...]; sets broker_pid, broker_port; a second start takes the same port and store
 	mkfifo broker.ready
-	mq-broker -n "$NAMESRV_ADDR" -p listenPort="${broker_port:-0}" -p bindAddress=127.0.0.1 -p brokerIP1=127.0.0.1 \
+	mq-broker -n "$NAMESRV_ADDR" -p listenPort="${broker_port:-$(free_ports)}" -p bindAddress=127.0.0.1 -p brokerIP1=127.0.0.1 \
 		-p brokerName=b -p storePathRootDir="$PWD/store" -p mappedFileSizeCommitLog=67108864 "$@" \
 		--ready-fd 9 9>broker.ready 2>>broker.log 3>&- </dev/null >/dev/null &
 	broker_pid=$!

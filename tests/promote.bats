@@ -6,7 +6,6 @@ load helpers
 # Ports with free neighbours, out of the range from which connections take theirs: a slave's replication port is free until it is master.
 setup() {
 	mq_setup
-	. "${MQ_SRC:-$BATS_TEST_DIRNAME/..}/tests/peer/ports.sh"
 	m_port=$(free_ports)
 	s_port=$m_port
 	while [ $((s_port - m_port)) -lt 8 ] && [ $((m_port - s_port)) -lt 8 ]; do s_port=$(free_ports); done
@@ -18,7 +17,7 @@ teardown() { mq_teardown; }
 up() {
 	local name=$1 port=$1_port
 	mkfifo "$name.ready"
-	mq-broker -c "$PWD/$name.conf" -n "$NAMESRV_ADDR" -p listenPort="${!port:-0}" -p bindAddress=127.0.0.1 -p brokerIP1=127.0.0.1 \
+	mq-broker -c "$PWD/$name.conf" -n "$NAMESRV_ADDR" -p listenPort="${!port:-$(free_ports)}" -p bindAddress=127.0.0.1 -p brokerIP1=127.0.0.1 \
 		-p brokerName=b -p storePathRootDir="$PWD/$name" -p mappedFileSizeCommitLog=1048576 \
 		--ready-fd 9 9>"$name.ready" 2>>"$name.log" 3>&- </dev/null >/dev/null &
 	printf -v "${name}_pid" %s $!

@@ -11,7 +11,7 @@ teardown() { mq_teardown; }
 up() {
 	local name=$1 port=$1_port; shift
 	mkfifo "$name.ready"
-	mq-broker -n "$NAMESRV_ADDR" -p listenPort="${!port:-0}" -p bindAddress=127.0.0.1 -p brokerIP1=127.0.0.1 \
+	mq-broker -n "$NAMESRV_ADDR" -p listenPort="${!port:-$(free_ports)}" -p bindAddress=127.0.0.1 -p brokerIP1=127.0.0.1 \
 		-p brokerName=b -p storePathRootDir="$PWD/$name" -p mappedFileSizeCommitLog=1048576 \
 		-p flushConsumerOffsetInterval=100 "$@" \
 		--ready-fd 9 9>"$name.ready" 2>>"$name.log" 3>&- </dev/null >/dev/null &
