@@ -8,7 +8,7 @@ static const char help[] =
 	"usage: mq-bench [-n nameserver | --broker host:port | --limit] [-t topic] [-g group]\n"
 	"                [--size n] [--in-flight n] [--conns n] [--queues n] [--batch n]\n"
 	"                [--pull-max n] [--seconds n] [--count n] [--rate n] [--warmup n]\n"
-	"                [--interval n] [--pid pid] [-o format] send | batch | consume | latency\n"
+	"                [--interval n] [--spin us] [--pid pid] [-o format] send | batch | consume | latency\n"
 	"Measure a message broker.\n"
 	"\n"
 	"  send                     single messages\n"
@@ -32,13 +32,14 @@ static const char help[] =
 	"      --rate N             send so many messages a second, evenly; default: as answers come\n"
 	"      --warmup N           seconds that are not counted, before (0)\n"
 	"      --interval N         latency: pause between messages (1ms)\n"
+	"      --spin US            look for answers for so long before sleeping, while they come that fast (0)\n"
 	"      --pid PID            the broker's: tell its CPU time and memory\n"
 	"  -o, --output FORMAT      table, tsv or json (table on a terminal, else tsv)\n"
 	"  -h, --help               print this and end\n"
 	"  -V, --version            print the version and end\n";
 
 enum { OPT_BROKER = 256, OPT_LIMIT, OPT_SIZE, OPT_IN_FLIGHT, OPT_CONNS, OPT_QUEUES, OPT_BATCH, OPT_PULL_MAX, OPT_SECONDS, OPT_COUNT,
-       OPT_RATE, OPT_WARMUP, OPT_INTERVAL, OPT_PID };
+       OPT_RATE, OPT_WARMUP, OPT_INTERVAL, OPT_SPIN, OPT_PID };
 
 static const struct cli_option options[] = {
 	{ 'n', "nameserver", true },
@@ -57,6 +58,7 @@ static const struct cli_option options[] = {
 	{ OPT_RATE, "rate", true },
 	{ OPT_WARMUP, "warmup", true },
 	{ OPT_INTERVAL, "interval", true },
+	{ OPT_SPIN, "spin", true },
 	{ OPT_PID, "pid", true },
 	{ 'o', "output", true },
 	{ 0 },
@@ -106,6 +108,7 @@ static void parse(int argc, char **argv, struct bench_opt *o)
 		case OPT_RATE: o->rate = cli_int("--rate", optarg, 1, 100000000); break;
 		case OPT_WARMUP: o->warmup_ms = cli_duration_ms("--warmup", optarg); break;
 		case OPT_INTERVAL: o->interval_ms = cli_duration_ms("--interval", optarg); break;
+		case OPT_SPIN: o->spin_us = (int)cli_int("--spin", optarg, 0, 1000); break;
 		case OPT_PID: o->pid = (int)cli_int("--pid", optarg, 1, INT32_MAX); break;
 		case 'o': o->format = format_of(optarg); break;
 		}

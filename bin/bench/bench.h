@@ -26,7 +26,7 @@ enum {
 struct bench_opt {
 	enum bench_mode mode;
 	const char *nameserver, *broker, *topic, *group;
-	int size, in_flight, conns, batch, pull_max, queues, pid;
+	int size, in_flight, conns, batch, pull_max, queues, spin_us, pid;
 	int64_t time_ms, warmup_ms, interval_ms;
 	int64_t count;                          /* messages; 0 = by time */
 	int64_t rate;                           /* messages a second; 0 = as fast as answers come */

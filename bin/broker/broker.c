@@ -239,8 +239,12 @@ static int open_store(struct broker *b, struct mq_error *e)
 	/* Under SYNC_FLUSH nothing is shown that is not on the disk: what a crash left in memory goes there before anybody asks. */
 	if (rc == 0 && c->flushDiskType == FLUSH_SYNC && mqstore_flushed(b->store) < mqstore_log_max(b->store))
 		rc = mqstore_flush(b->store, e);
-	if (b->store)
+	if (b->store) {
 		conn_before_send(b->loop, on_before_send, b);
+		/* With one processor, whoever is waited for could not run meanwhile. */
+		if (sysconf(_SC_NPROCESSORS_ONLN) > 1)
+			conn_spin(b->loop, c->spinMicros);
+	}
 	return rc;
 }
 

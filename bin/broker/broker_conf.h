@@ -96,7 +96,8 @@ enum { ROLE_ASYNC_MASTER, ROLE_SYNC_MASTER, ROLE_SLAVE };
 	K(i32, accessMessageInMemoryMaxRatio, "40", 0, 100, CONF_RUNTIME, "percent of memory taken for recent messages") \
 	K(boolean, slaveReadEnable, "false", 0, 0, CONF_RUNTIME, "send consumers that are far behind to a slave") \
 	K(i32, defaultQueryMaxNum, "32", 1, 1024, CONF_RUNTIME, "messages in the answer to a query by unique key") \
-	K(i32, maxHeldPulls, "1000000", 1, INT32_MAX, CONF_RUNTIME, "pulls that may wait; more are answered at once (our own key)")
+	K(i32, maxHeldPulls, "1000000", 1, INT32_MAX, CONF_RUNTIME, "pulls that may wait; more are answered at once (our own key)") \
+	K(i32, spinMicros, "50", 0, 1000, 0, "us to look for the next request before sleeping, while they come that fast (our own key)")
 
 #define BROKER_CONF_POP(K) \
 	K(i32, popPollingSize, "1024", 1, INT32_MAX, CONF_RUNTIME, "pops of one group that may wait for one queue, or for any") \

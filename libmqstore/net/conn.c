@@ -548,8 +548,10 @@ static void on_poll(uv_poll_t *h, int status, int events)
 	}
 	if (events & UV_WRITABLE)
 		c->blocked = false;
-	if ((events & UV_READABLE) && !c->paused && !c->eof && c->state != CONN_DEAD)
+	if ((events & UV_READABLE) && !c->paused && !c->eof && c->state != CONN_DEAD) {
+		net_heard(c->net);
 		read_some(c);
+	}
 	conn_flush(c);
 	conn_unref(c);
 }

@@ -66,6 +66,11 @@ int conn_calls_open(const struct conn *c);
  * must have done it before their answers leave.  One per loop; cb NULL takes it back.  It must not write to connections. */
 void conn_before_send(uv_loop_t *loop, void (*cb)(void *arg), void *arg);
 
+/* While input comes in quick succession, the loop looks for more for up to `us` before it waits: for servers, where a sleep and its
+ * end for every few requests would cost more than these do.  0 (as it begins): it waits at once.  For as long as the loop has
+ * connections, a server or conn_before_send(). */
+void conn_spin(uv_loop_t *loop, int us);
+
 /* Connect to "host:port" (names are resolved), "[v6]:port" or "unix:PATH".  opened or closed follows; never before return.
  * Returns the conn (one reference, dropped after `closed`) or NULL with e. */
 struct conn *conn_dial(uv_loop_t *loop, const char *addr, int timeout_ms, const struct conn_ops *ops, void *owner,

@@ -16,6 +16,7 @@ struct call;
 
 enum {
 	LOOP_READ = 256 * 1024,     /* shared buffer into which every connection reads */
+	LOOP_GAP_PART = 8,          /* of a gap goes into the average; what counts as much too long, in times of spin_us */
 	LOOP_TICK_MS = 5000,        /* how often idle connections are looked for; less if a server closes them sooner */
 };
 
@@ -52,6 +53,13 @@ struct net {
 	struct deadline tick;
 	int64_t tick_ms;
 
+	/* conn_spin() */
+	int spin_us;                /* 0 = the loop waits at once */
+	bool heard, spinning;       /* input came in this turn; the loop looks again and again */
+	int64_t heard_us;           /* when it came */
+	int64_t quiet_us;           /* when it had been dealt with */
+	int64_t gap_us;             /* how long input lets wait for itself: a moving average */
+
 	struct frame frame;         /* the one being handled */
 	char *in;                   /* LOOP_READ bytes */
 	struct buf nowhere;         /* what is written to connections that are gone */
@@ -65,6 +73,8 @@ void net_put(struct net *n);
 void net_turn(struct net *n);
 /* Something stands in dirty, gone or lost: the loop must not wait, nor end, before it has been looked at. */
 void net_soon(struct net *n);
+/* A connection has input. */
+void net_heard(struct net *n);
 /* Look for idle connections at least this often. */
 void net_tick_within(struct net *n, int64_t ms);
 

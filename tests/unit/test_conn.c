@@ -553,6 +553,53 @@ static void quiet_connections_give_their_buffers_back(void **state)
 	buf_free(&in);
 }
 
+static void ask_and_hear(struct lab *l, int fd, int times)
+{
+	struct buf b = { 0 }, in = { 0 };
+	struct frame f;
+
+	for (int i = 0; i < times; i++) {
+		b.n = in.n = 0;
+		lab_request(&b, i, NULL, 0, MQ_STR(""));
+		raw_send(l, fd, b.p, b.n);
+		assert_true(raw_frame(l, fd, &in, &f));
+	}
+	buf_free(&b);
+	buf_free(&in);
+}
+
+static void input_in_quick_succession_is_looked_for_and_a_rest_is_waited_for(void **state)
+{
+	enum { SPIN_US = 200000 };
+	struct lab *l = *state;
+	int fd = raw_connect(l);
+	struct net *n;
+
+	ask_and_hear(l, fd, 50);
+	n = l->conn->net;
+	assert_false(n->spinning);
+	conn_spin(&l->loop, SPIN_US);
+	ask_and_hear(l, fd, 1);
+	assert_false(n->spinning);
+	ask_and_hear(l, fd, 50);
+	assert_true(n->spinning);
+	assert_int_equal(uv_backend_timeout(&l->loop), 0);
+	while (n->spinning)
+		lab_once(l);
+	assert_true(clock_mono_us() - n->quiet_us >= SPIN_US);
+	assert_int_not_equal(uv_backend_timeout(&l->loop), 0);
+	/* It was in vain: not with the next, but when they come fast again. */
+	ask_and_hear(l, fd, 1);
+	assert_false(n->spinning);
+	assert_int_not_equal(uv_backend_timeout(&l->loop), 0);
+	ask_and_hear(l, fd, 50);
+	assert_true(n->spinning);
+	conn_spin(&l->loop, 0);
+	lab_once(l);
+	assert_int_not_equal(uv_backend_timeout(&l->loop), 0);
+	close(fd);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, lab_start, lab_stop)
 int main(void)
 {
@@ -574,6 +621,7 @@ int main(void)
 		T(closed_from_within_its_own_request_the_rest_is_dropped),
 		T(closed_after_write_a_slow_peer_gets_everything),
 		T(a_stream_leaves_room_for_others),
+		T(input_in_quick_succession_is_looked_for_and_a_rest_is_waited_for),
 		cmocka_unit_test_setup_teardown(quiet_connections_give_their_buffers_back, lab_start_empty, lab_stop),
 	};
 	return cmocka_run_group_tests_name("conn", tests, NULL, NULL);
