@@ -1,4 +1,4 @@
-/* cli.h: manners that all tools share: usage, options, numbers, exit codes, lines in and out.  design.md 5, CLI. */
+/* cli.h: manners that all tools share: usage, options, numbers, exit codes, lines in and out. */
 #ifndef BIN_CLI_H
 #define BIN_CLI_H
 

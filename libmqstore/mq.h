@@ -108,7 +108,7 @@ enum {
 	MQ_SYS_COMPRESS_ZLIB = 0x300,
 };
 
-/* Limits (reference/remoting.md 1.9). */
+/* Limits, as the peer has them. */
 enum {
 	MQ_BODY_MAX = 4 * 1024 * 1024,  /* default of maxMessageSize */
 	MQ_PROPS_MAX = 32767,           /* int16 on disk */

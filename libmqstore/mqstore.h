@@ -226,7 +226,7 @@ struct mqstore_result {
 	bool far_behind;              /* beyond the part of the log that is expected in memory */
 };
 
-/* Read from queue offset `off` on, with the statuses and limits of reference/store.md 11.  q may be NULL (unknown queue).
+/* Read from queue offset `off` on, with the statuses and limits of the peer's DefaultMessageStore.  q may be NULL (unknown queue).
  * next_off is where to go on: behind the last record, over what was filtered out, damaged or deleted.
  * Never blocks but for a page that is not in memory.  Returns 0, or -errno if files cannot be mapped. */
 MQ_API int mqstore_get(struct mqstore *s, struct mqstore_queue *q, int64_t off, const struct mqstore_get_opt *opt,
@@ -279,9 +279,9 @@ MQ_API int mqstore_each_timer(struct mqstore *s, mqstore_timer_cb *cb, void *arg
 
 /* ---- Retention ------------------------------------------------------------------------------------------------------- */
 
-/* Remove what may go (reference/store.md 13 and the limits in bytes), and set or clear "disk full".  now_ms is wall time.
- * With `force` segments past their time go at any hour.  Call every 10 s.  Files of queues follow, a few at once: the rest of them is
- * for mqstore_tend(), the blocks of segments and index files for the next flush. */
+/* Remove what may go (by age and use of the disk as the peer does, and by the limits in bytes), and set or clear "disk full".
+ * now_ms is wall time.  With `force` segments past their time go at any hour.  Call every 10 s.  Files of queues follow, a few at
+ * once: the rest of them is for mqstore_tend(), the blocks of segments and index files for the next flush. */
 MQ_API int mqstore_trim(struct mqstore *s, int64_t now_ms, bool force, struct mq_error *err);
 
 /* Other limits from now on: max_total_bytes, min_free_bytes, reserved_hours, delete_when, disk_*, clean_forcibly of opt; the rest

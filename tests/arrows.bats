@@ -92,3 +92,12 @@ none() { # none WHAT TEXT: fails and shows the text unless it is empty
 		{ gsub(/\t/, "        ") }
 		length($0) > 140 { print FILENAME ":" FNR ": " length($0) }' {} +)"
 }
+
+# Pages that comments send the reader to are there for the reader.
+@test "no comment names a text that is not in the tree" {
+	local name bad=
+	for name in $(grep -rhoE --include='*.[ch]' '[A-Za-z0-9_-]+\.md\b' bin libmqstore mqfs tests | sort -u); do
+		[ -n "$(find . -name "$name" -not -path './b*/*' -print -quit)" ] || bad="$bad $name"
+	done
+	none "named, but not there" "$bad"
+}

@@ -1,5 +1,5 @@
 /* bloom.c: size and bit positions of the peer's Bloom filter: the first half of MurmurHash3 x64 128 (seed 0), taken apart.
- * Source: reference/store.md 6. */
+ * Source: the peer's filter.util.BloomFilter. */
 #include "bloom.h"
 #include <endian.h>
 #include <math.h>

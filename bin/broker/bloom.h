@@ -1,6 +1,6 @@
 /* bloom.h: the bits of a consumer in the peer's Bloom filter over messages: which groups' SQL filters a message passes.  The numbers
  * also belong in consumerFilter.json, which the peer throws away whole when they are not those that it would choose.
- * Source: reference/store.md 6. */
+ * Source: the peer's filter.util.BloomFilter. */
 #ifndef BROKER_BLOOM_H
 #define BROKER_BLOOM_H
 

@@ -1,5 +1,5 @@
 /* broker_conf.h: every key of broker.conf, written once: the struct, the table of rows and `mq-broker --print-config` come
- * from this list.  Defaults and meanings: reference/store.md 21.2; keys below "our own" do not exist in the peer.
+ * from this list.  Defaults and meanings: mq-broker.conf(5); keys below "our own" do not exist in the peer.
  *
  *      K(type, key, default, min, max, flags, help)
  *   type: str i32 i64 boolean size, or an enum of BROKER_ENUMS;  default: as text.

@@ -1,7 +1,7 @@
 /* epoch.h: which master wrote which part of a log: a list of (epoch, first offset), oldest first, and where two such lists part.
  *
  * An epoch reaches to the first offset of the next one; the last reaches to the end of the log.  No file, no clock: the text of the
- * file epochFileCheckpoint is made and read here, kept by others.  Sources: reference/ha.md 8, 10; mqstore(5).
+ * file epochFileCheckpoint is made and read here, kept by others.  Sources: the peer's EpochFileCache; mqstore(5).
  *
  * Promises:
  *   1. Numbers and offsets of a list only grow, whatever is asked for or read.

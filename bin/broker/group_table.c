@@ -11,7 +11,7 @@
 
 #define LOG_MODULE "group"
 
-/* Made at each start: reference/store.md 15. */
+/* Made at each start, as by the peer's SubscriptionGroupManager. */
 static const char *const group_system[] = {
 	"TOOLS_CONSUMER", "FILTERSRV_CONSUMER", "SELF_TEST_C_GROUP", "CID_ONS-HTTP-PROXY", "CID_ONSAPI_PULL",
 	"CID_ONSAPI_PERMISSION", "CID_ONSAPI_OWNER", "CID_RMQ_SYS_TRANS",

@@ -1,7 +1,7 @@
 /* ha_role.h: who sends what to whom when a log is replicated: the rules of the default (classic) replication as pure state machines.
  *
  * Events go in, decisions come out; no clock, no socket, no file: ha_master.c and ha_replica.c bring these, and a simulator can.
- * Times are monotonic ms.  Sources of the rules: reference/ha.md 2 to 4, 17; mq-wire(7).
+ * Times are monotonic ms.  Sources of the rules: the peer's DefaultHAConnection, DefaultHAClient; mq-wire(7).
  *
  * Promises:
  *   1. A slave is never sent a byte that does not follow what it has: the first one sent is the one that it asked for, and no report

@@ -1,8 +1,8 @@
 /* ha_switch_role.h: replication under a controller: the same blocks as ha_role.h, told apart by epochs: rules only.
  *
- * Sources: reference/ha.md 9, 10; mq-wire(7).  A slave shakes hands, hears the master's list of epochs, cuts what the master has not,
- * reports, and follows.  A master closes all connections when its role changes; a list that grows by a new epoch of the same
- * master needs no new handshake.
+ * Sources: the peer's AutoSwitchHAConnection; mq-wire(7).  A slave shakes hands, hears the master's list of epochs, cuts what
+ * the master has not, reports, and follows.  A master closes all connections when its role changes; a list that grows by a new
+ * epoch of the same master needs no new handshake.
  *
  * Promises, besides 1, 2, 3 and 5 of ha_role.h:
  *   1. No report is believed, and nothing is sent, before the slave has heard the master's list.

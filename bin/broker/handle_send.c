@@ -1,6 +1,6 @@
 /* handle_send.c: SEND_MESSAGE, SEND_MESSAGE_V2, SEND_BATCH_MESSAGE: check, complete the properties, append, answer.
  *
- * Order of checks and codes: reference/remoting.md 3.2.  The common case, a single message to a topic that exists, costs one
+ * Order of checks and codes: the peer's SendMessageProcessor.  The common case, a single message to a topic that exists, costs one
  * lookup, one pass over its properties and one append: it allocates nothing.
  *
  * Properties are stored in pieces that are not joined before: what the client sent, UNIQ_KEY if it sent none, what the broker

@@ -1,7 +1,7 @@
 /* nsaddr.c: the list of name servers.
  *
  * An address server is asked when fetchNamesrvAddrByAddressServer=true and namesrvAddr is empty, or when namesrvAddr is itself an
- * http:// address.  When it does not answer, or with nothing, the old list stays.  Source: reference/remoting.md 8. */
+ * http:// address.  When it does not answer, or with nothing, the old list stays.  Source: the peer's DefaultTopAddressing. */
 #include "nsaddr.h"
 #include "broker.h"
 #include <base/log.h>

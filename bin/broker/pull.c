@@ -1,6 +1,6 @@
 /* pull.c: read from a queue what a pull wants, and write the answer: the stored bytes, straight into the connection's buffer.
  *
- * Codes: reference/remoting.md 6.4.  compat: what is filtered away entirely, or lies where retention has been, is code 20: go on at
+ * Codes: the peer's PullMessageProcessor.  compat: what is filtered away entirely, or lies where retention has been, is code 20: go on at
  * nextBeginOffset at once. */
 #include "pull.h"
 #include "broker.h"

@@ -1,7 +1,7 @@
 /* role.h: a broker under a controller: its number, its role, the sync set, and what may be acknowledged: a pure state machine.
  *
  * Events go in (role_start ... role_slave_lost), actions come out (role_next); no clock, no socket, no file: others bring these,
- * and a simulator can (tests/sim).  Times are monotonic ms.  Sources of the rules: reference/ha.md 11 to 13; mq-broker(8).
+ * and a simulator can (tests/sim).  Times are monotonic ms.  Sources of the rules: the peer's ReplicasManager; mq-broker(8).
  *
  * Words: the *set* is the sync set that this master knows the controller to hold.  *Asked* is everything that was proposed upon
  * that set and not surely refused: the controller may hold it by now.  *Joining* is who is about to be proposed.  *Required* are all
@@ -79,7 +79,7 @@ enum role_do {
 	ROLE_WRITE_TEMP,                        /* id and check; then role_wrote() */
 	ROLE_WRITE_IDENTITY,                    /* id, and remove the other file; then role_wrote() */
 	ROLE_FORGET_TEMP,
-	ROLE_BECOME_MASTER,                     /* of m.epoch: ha.md 10, the list of epochs safe on disk; then role_changed() */
+	ROLE_BECOME_MASTER,                     /* of m.epoch: the list of epochs safe on disk; then role_changed() */
 	ROLE_BECOME_SLAVE,                      /* of m; all connections of slaves end; then role_changed() */
 	ROLE_REGISTER,                          /* at the name servers, as what it is now; not before the first one */
 	ROLE_SET,                               /* the set has changed: who waits for acknowledgements looks again */

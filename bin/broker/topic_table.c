@@ -120,7 +120,7 @@ static void write_file(void *table, struct buf *out)
 	buf_char(out, '\n');
 }
 
-/* Topics that exist in every broker: reference/store.md 15. */
+/* Topics that exist in every broker, as by the peer's TopicConfigManager. */
 static void add_system_topics(struct topic_table *t)
 {
 	const struct broker_conf *c = t->b->conf;

@@ -13,8 +13,8 @@
  *   4. An id is never given to two brokers: it goes with the check code with which it was first asked for, until it is cleaned.
  *   5. The same events in the same order make the same state; controller_load() of what controller_save() wrote too.
  *
- * Codes and rules: reference/ha.md 13, 14.  compat: equal candidates are told apart by their id, and offsets are compared as a whole
- * (the peer cuts their difference to 32 bits). */
+ * Codes and rules: the peer's ReplicasInfoManager.  compat: equal candidates are told apart by their id, and offsets are
+ * compared as a whole (the peer cuts their difference to 32 bits). */
 #ifndef NAMESRV_CONTROLLER_H
 #define NAMESRV_CONTROLLER_H
 
@@ -75,11 +75,15 @@ struct controller_eyes {
 struct controller *controller_new(void);
 void controller_free(struct controller *c);
 
+/* Views of the state: good until the next event counts. */
 const struct controller_group *controller_group(const struct controller *c, struct mq_str name);
 const struct controller_group *controller_group_at(const struct controller *c, size_t i);   /* NULL behind the last */
 const char *controller_addr(const struct controller_group *g, int64_t id);                  /* NULL: no such id */
 
+/* The id that the next broker of the group should ask for (1012). */
 int64_t controller_next_id(const struct controller *c, struct mq_str name);
+/* Judge a request, whose views the event borrows: 1013, a broker takes an id for its check code; 1003, where that broker is now; 1001, the
+ * master names its sync set; 1002, a master is wanted; 1011, forget brokers. */
 void controller_apply_id(const struct controller *c, const struct apply_broker_id_header *h, struct controller_verdict *v);
 void controller_register(const struct controller *c, const struct controller_register_header *h, struct controller_verdict *v);
 void controller_alter(const struct controller *c, const struct alter_sync_set_header *h, const struct body_sync_set *set,
@@ -92,6 +96,7 @@ void controller_clean(const struct controller *c, const struct clean_broker_head
 /* Its master is dead, and somebody lives. */
 bool controller_headless(const struct controller_group *g, const struct controller_eyes *eyes);
 
+/* The event counts from now on.  It is copied. */
 void controller_happened(struct controller *c, const struct controller_event *e);
 
 /* ---- controller_event.c: as bytes.  Big-endian; text: 16 bits length, bytes; a first byte 1 is the version. -------------- */

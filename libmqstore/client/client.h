@@ -32,7 +32,7 @@
 #include <uthash.h>
 #include <uv.h>
 
-/* Times in ms.  The 30 s, 20 s, 5 s, 2 min are the peer's (reference/remoting.md 6.1). */
+/* Times in ms.  The 30 s, 20 s, 5 s, 2 min are the peer's (ClientConfig, RebalanceService, MQClientInstance). */
 enum {
 	CLIENT_TIMEOUT_MS = 3000,
 	CLIENT_ROUTE_MS = 30000,

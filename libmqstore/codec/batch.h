@@ -1,5 +1,5 @@
 /* batch.h: the body of SEND_BATCH_MESSAGE: per message i32 total, i32 magic 0, i32 crc 0, i32 flag, i32 bodyLen + body,
- * i16 propertiesLen + properties.  Source: reference/remoting.md 5.5. */
+ * i16 propertiesLen + properties.  Source: the peer's MessageDecoder. */
 #ifndef CODEC_BATCH_H
 #define CODEC_BATCH_H
 

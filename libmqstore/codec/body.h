@@ -1,4 +1,4 @@
-/* body.h: what all JSON bodies share: memory, pairs, queues, versions.  Source: reference/remoting.md 4, 4.1.
+/* body.h: what all JSON bodies share: memory, pairs, queues, versions.  Source: the peer's RemotingSerializable, DataVersion.
  *
  * Each body_NOUN.h declares plain structs with a decoder, an encoder and a free function.
  * Decoding: everything that the struct points to (arrays and texts) is owned by its `keep` and is good until the free function;

@@ -1,5 +1,5 @@
 /* body_connection.h: who is connected: consumers of a group (203), producers of a group (204), all producers (328).
- * Source: reference/remoting.md 4.6. */
+ * Source: the peer's ConsumerConnection, ProducerConnection, ProducerTableInfo. */
 #ifndef CODEC_BODY_CONNECTION_H
 #define CODEC_BODY_CONNECTION_H
 

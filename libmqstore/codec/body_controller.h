@@ -1,4 +1,4 @@
-/* body_controller.h: bodies of a controller's requests: sync sets, elections, replicas.  Source: reference/ha.md 13, remoting.md 4.12. */
+/* body_controller.h: bodies of a controller's requests: sync sets, elections, replicas.  Source: the peer's remoting.protocol.body. */
 #ifndef CODEC_BODY_CONTROLLER_H
 #define CODEC_BODY_CONTROLLER_H
 

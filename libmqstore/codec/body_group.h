@@ -1,5 +1,5 @@
 /* body_group.h: consumer groups: one configuration (200, 352), a broker's table of them (201), lists of names (300).
- * Source: reference/remoting.md 4.4.  The file config/subscriptionGroup.json has the shape of the table. */
+ * Source: the peer's SubscriptionGroupConfig.  The file config/subscriptionGroup.json has the shape of the table. */
 #ifndef CODEC_BODY_GROUP_H
 #define CODEC_BODY_GROUP_H
 

@@ -1,5 +1,5 @@
 /* body_heartbeat.h: what a client says of itself: its groups and subscriptions (34, 46), and who consumes (38).
- * Source: reference/remoting.md 4.5, reference/client-differences.md (missing members, enums as numbers). */
+ * Source: the peer's HeartbeatData; clients in other languages leave members out and send enums as numbers. */
 #ifndef CODEC_BODY_HEARTBEAT_H
 #define CODEC_BODY_HEARTBEAT_H
 
@@ -26,7 +26,7 @@ struct body_sub {                       /* SubscriptionData */
 	bool class_filter;
 	size_t ntags, ncodes;
 	struct mq_str *tag;
-	int32_t *code;                  /* not to be trusted: see client-differences.md */
+	int32_t *code;                  /* not to be trusted: Go hashes UTF-8 bytes */
 };
 void body_sub_get(struct body_keep *k, const json_t *o, struct body_sub *s);
 void body_sub_put(struct json_out *o, const struct body_sub *s);

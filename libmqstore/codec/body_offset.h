@@ -1,5 +1,5 @@
 /* body_offset.h: tables of offsets (43, 45), offsets per queue (220, 222, 221, 223), and sets of queues that are locked (41, 42).
- * Source: reference/remoting.md 4.4, 4.9, 4.10.  The files config/consumerOffset.json and delayOffset.json have the shape of
+ * Source: the peer's remoting.protocol.body.  The files config/consumerOffset.json and delayOffset.json have the shape of
  * the tables. */
 #ifndef CODEC_BODY_OFFSET_H
 #define CODEC_BODY_OFFSET_H

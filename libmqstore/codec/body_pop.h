@@ -1,5 +1,5 @@
 /* body_pop.h: what is written to the revive log (check-points and acks), acks in batches (151 + 200000), and which group reads which
- * topic in which mode (400, 401, 402).  Source: reference/remoting.md 4.10, 4.11, reference/store.md 14.2, 19.
+ * topic in which mode (400, 401, 402).  Source: the peer's remoting.protocol.body, and its records in the store.
  * The file config/messageRequestMode.json has the shape of the answer to 402. */
 #ifndef CODEC_BODY_POP_H
 #define CODEC_BODY_POP_H

@@ -1,5 +1,5 @@
 /* body_register.h: what a broker tells the name server about itself (103), plain or compressed.
- * Source: reference/remoting.md 4.3. */
+ * Source: the peer's RegisterBrokerBody. */
 #ifndef CODEC_BODY_REGISTER_H
 #define CODEC_BODY_REGISTER_H
 

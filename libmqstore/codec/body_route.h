@@ -1,5 +1,5 @@
 /* body_route.h: which brokers and queues a topic has (105), which brokers a cluster has (106), a broker's replicas (901).
- * Source: reference/remoting.md 4.2. */
+ * Source: the peer's TopicRouteData. */
 #ifndef CODEC_BODY_ROUTE_H
 #define CODEC_BODY_ROUTE_H
 

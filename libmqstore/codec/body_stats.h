@@ -1,5 +1,5 @@
 /* body_stats.h: numbers: of a topic's queues (202), of a group's progress (208, 317), of a counter (315), of anything (28, 219).
- * Source: reference/remoting.md 4.7, 4.8.  The tables have objects as keys, which is no JSON: base/json copes. */
+ * Source: the peer's remoting.protocol.admin.  The tables have objects as keys, which is no JSON: base/json copes. */
 #ifndef CODEC_BODY_STATS_H
 #define CODEC_BODY_STATS_H
 

@@ -1,5 +1,5 @@
 /* body_topic.h: topics: one configuration (351), a broker's table of them (21, inside 103), lists of names (206, 224, 304, ...).
- * Source: reference/remoting.md 4.1, 4.4.  The file config/topics.json has the shape of the table. */
+ * Source: the peer's TopicConfigSerializeWrapper.  The file config/topics.json has the shape of the table. */
 #ifndef CODEC_BODY_TOPIC_H
 #define CODEC_BODY_TOPIC_H
 

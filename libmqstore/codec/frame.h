@@ -1,4 +1,4 @@
-/* frame.h: one remoting frame, JSON or binary header.  Source: reference/remoting.md 1.
+/* frame.h: one remoting frame, JSON or binary header.  Source: the peer's RemotingCommand, RocketMQSerializable.
  *
  *      0  i32   length of what follows
  *      4  u8    header type: 0 JSON, 1 binary        5  u24  header length

@@ -1,6 +1,6 @@
 /* header_admin.h: header fields of what administrators ask the broker, and of what brokers ask each other.
  *
- * Included by header.h, which explains the lists.  Source: reference/remoting.md 3.7. */
+ * Included by header.h, which explains the lists.  Source: the peer's remoting.protocol.header. */
 #ifndef CODEC_HEADER_ADMIN_H
 #define CODEC_HEADER_ADMIN_H
 

@@ -1,6 +1,6 @@
 /* header_client.h: header fields of what producers and consumers ask the broker, and of what the broker asks them.
  *
- * Included by header.h, which explains the lists.  Source: reference/remoting.md 3.2 to 3.5.  `bname` is the broker's name as
+ * Included by header.h, which explains the lists.  Source: the peer's remoting.protocol.header.  `bname` is the broker's name as
  * the client knows it; a broker without static topics has no use for it. */
 #ifndef CODEC_HEADER_CLIENT_H
 #define CODEC_HEADER_CLIENT_H

@@ -1,6 +1,6 @@
 /* header_controller.h: header fields of what brokers and administrators ask a controller, and what it tells brokers.
  *
- * Included by header.h, which explains the lists.  Source: reference/ha.md 13, remoting.md 3.9.  invokeTime, which the peer sends
+ * Included by header.h, which explains the lists.  Source: the peer's remoting.protocol.header.  invokeTime, which the peer sends
  * with many of them, is not needed here. */
 #ifndef CODEC_HEADER_CONTROLLER_H
 #define CODEC_HEADER_CONTROLLER_H

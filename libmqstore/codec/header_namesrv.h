@@ -1,6 +1,6 @@
 /* header_namesrv.h: header fields of what brokers, clients and administrators ask the name server.
  *
- * Included by header.h, which explains the lists.  Source: reference/remoting.md 3.6. */
+ * Included by header.h, which explains the lists.  Source: the peer's remoting.protocol.header. */
 #ifndef CODEC_HEADER_NAMESRV_H
 #define CODEC_HEADER_NAMESRV_H
 

@@ -1,4 +1,4 @@
-/* layout.h: fixed layouts on disk.  Source: reference/store.md 3, 5, 8, 9 (checked against stores of the Java broker 5.2.0).
+/* layout.h: fixed layouts on disk.  Source: mqstore(5) (checked against stores of the Java broker 5.2.0).
  * All integers big-endian. */
 #ifndef CODEC_LAYOUT_H
 #define CODEC_LAYOUT_H

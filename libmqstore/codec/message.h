@@ -1,5 +1,5 @@
 /* message.h: one stored message: the same bytes in the commit log, in a pull answer, in a replica's stream.
- * Source: reference/store.md 3.  mq_message_decode() (mq.h) is defined here. */
+ * Source: mqstore(5).  mq_message_decode() (mq.h) is defined here. */
 #ifndef CODEC_MESSAGE_H
 #define CODEC_MESSAGE_H
 

@@ -3,7 +3,7 @@
  * A handle (property POP_CK, extraInfo of ACK and CHANGE_INVISIBLETIME) is text, separated by blanks:
  *	start popTime invisibleTime reviveQueue retry broker [queueId [offset [logOffset]]]
  * start is the first offset of the pop in its queue, retry a number of enum receipt_retry; the last is added by a proxy, for itself.
- * Source: reference/remoting.md 6.10. */
+ * Source: the peer's ExtraInfoUtil. */
 #ifndef CODEC_RECEIPT_H
 #define CODEC_RECEIPT_H
 

@@ -1,4 +1,4 @@
-/* request.h: THE table of request codes, and the response codes.  Source: reference/remoting.md 2 and 3.
+/* request.h: THE table of request codes, and the response codes.  Source: the peer's RequestCode, ResponseCode.
  *
  * To add a request: (1) a row here with its header's list from header.h (none_header if it has no fields), (2) the handler's
  * row in bin/broker/dispatch.c or bin/namesrv/dispatch.c.  Decoding, checking, --trace and the tests follow from the rows. */

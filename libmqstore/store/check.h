@@ -49,9 +49,9 @@ bool check_on_damage(const struct check *c, int64_t off);
 int check_run(struct check *c, struct mq_error *err);
 void check_done(struct check *c);
 
+/* check_queue.c, check_index.c: each record of the walk in order of the log, then what is told at its end. */
 void check_queue_record(struct check *c, const struct mq_message *m);
 int check_queue_end(struct check *c, struct mq_error *err);
-
 void check_index_record(struct check *c, const struct mq_message *m);
 void check_index_end(struct check *c);
 

@@ -10,7 +10,7 @@
  *	address = position + INT64_MIN; a unit never crosses files: where one does not fit with 4 bytes to spare stands i16 -1, and
  *	the next begins the next file.
  *
- * Source: reference/store.md 6. */
+ * Source: the peer's ConsumeQueueExt. */
 #ifndef STORE_CQUEUE_EXT_H
 #define STORE_CQUEUE_EXT_H
 
