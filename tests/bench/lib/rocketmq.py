@@ -62,8 +62,10 @@ class System:
         log = open(os.path.join(self.dir, "broker.again"), "wb")
         begun = time.monotonic()
         self.child = subprocess.Popen(argv, env=env, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
-        wait_for(f"start of the {self.name} broker ({self.dir})", lambda: answers(self.port), 300)
+        wait_for(f"start of the {self.name} broker ({self.dir})", lambda: answers(self.port) or self.child.poll() is not None, 300)
         start = (time.monotonic() - begun) * 1e3
+        if self.child.poll() is not None:
+            fail(f"the {self.name} broker ended with status {self.child.returncode}; see {log.name}")
         with open(os.path.join(self.dir, "broker.pid"), "w") as f:
             f.write(str(self.child.pid))
         return stop, start
