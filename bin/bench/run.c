@@ -196,6 +196,6 @@ struct conn *bench_connect(struct bench *b, const char *addr, const struct conn_
 
 	if (!c)
 		cli_die(CLI_USAGE, "%s", e.text);
-	conn_spin(&b->loop, b->o.spin_us);
+	conn_spin(&b->loop, b->o.spin_us, false);
 	return c;
 }

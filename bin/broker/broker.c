@@ -243,7 +243,7 @@ static int open_store(struct broker *b, struct mq_error *e)
 		conn_before_send(b->loop, on_before_send, b);
 		/* With one processor, whoever is waited for could not run meanwhile. */
 		if (sysconf(_SC_NPROCESSORS_ONLN) > 1)
-			conn_spin(b->loop, c->spinMicros);
+			conn_spin(b->loop, c->spinMicros, true);
 	}
 	return rc;
 }

@@ -67,9 +67,10 @@ int conn_calls_open(const struct conn *c);
 void conn_before_send(uv_loop_t *loop, void (*cb)(void *arg), void *arg);
 
 /* While input comes in quick succession, the loop looks for more for up to `us` before it waits: for servers, where a sleep and its
- * end for every few requests would cost more than these do.  0 (as it begins): it waits at once.  For as long as the loop has
- * connections, a server or conn_before_send(). */
-void conn_spin(uv_loop_t *loop, int us);
+ * end for every few requests would cost more than these do.  0 (as it begins): it waits at once.  as_worked: and no longer than it
+ * has just worked on input, so that looking never costs more than what was done.  For as long as the loop has connections, a
+ * server or conn_before_send(). */
+void conn_spin(uv_loop_t *loop, int us, bool as_worked);
 
 /* Connect to "host:port" (names are resolved), "[v6]:port" or "unix:PATH".  opened or closed follows; never before return.
  * Returns the conn (one reference, dropped after `closed`) or NULL with e. */

@@ -65,20 +65,22 @@ static bool spin_on(struct net *n)
 	if (n->heard) {
 		note_gap(n, n->heard_us - n->quiet_us);
 		n->quiet_us = now;
+		n->look_us = n->spin_as_worked && now - n->heard_us < n->spin_us ? now - n->heard_us : n->spin_us;
 		n->heard = false;
 		n->spinning = n->gap_us < 2 * n->spin_us;
-	} else if (now - n->quiet_us >= n->spin_us) {
+	} else if (now - n->quiet_us >= n->look_us) {
 		n->spinning = false;
 		n->gap_us = (int64_t)LOOP_GAP_PART * n->spin_us;
 	}
 	return n->spinning;
 }
 
-void conn_spin(uv_loop_t *loop, int us)
+void conn_spin(uv_loop_t *loop, int us, bool as_worked)
 {
 	struct net *n = net_get(loop);
 
 	n->spin_us = us;
+	n->spin_as_worked = as_worked;
 	n->gap_us = (int64_t)LOOP_GAP_PART * us;
 	n->spinning = false;
 	net_put(n);

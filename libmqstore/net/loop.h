@@ -55,6 +55,8 @@ struct net {
 
 	/* conn_spin() */
 	int spin_us;                /* 0 = the loop waits at once */
+	bool spin_as_worked;
+	int64_t look_us;            /* how long at most it looks after the input that came last */
 	bool heard, spinning;       /* input came in this turn; the loop looks again and again */
 	int64_t heard_us;           /* when it came */
 	int64_t quiet_us;           /* when it had been dealt with */

@@ -578,7 +578,7 @@ static void input_in_quick_succession_is_looked_for_and_a_rest_is_waited_for(voi
 	ask_and_hear(l, fd, 50);
 	n = l->conn->net;
 	assert_false(n->spinning);
-	conn_spin(&l->loop, SPIN_US);
+	conn_spin(&l->loop, SPIN_US, false);
 	ask_and_hear(l, fd, 1);
 	assert_false(n->spinning);
 	ask_and_hear(l, fd, 50);
@@ -594,7 +594,12 @@ static void input_in_quick_succession_is_looked_for_and_a_rest_is_waited_for(voi
 	assert_int_not_equal(uv_backend_timeout(&l->loop), 0);
 	ask_and_hear(l, fd, 50);
 	assert_true(n->spinning);
-	conn_spin(&l->loop, 0);
+	/* No longer than it took to answer. */
+	conn_spin(&l->loop, SPIN_US, true);
+	ask_and_hear(l, fd, 50);
+	assert_true(n->look_us < SPIN_US);
+	assert_true(n->look_us >= 0);
+	conn_spin(&l->loop, 0, false);
 	lab_once(l);
 	assert_int_not_equal(uv_backend_timeout(&l->loop), 0);
 	close(fd);
