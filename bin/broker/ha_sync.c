@@ -180,8 +180,11 @@ static int take_modes(struct ha_sync *s, struct mq_str body, struct mq_error *e)
 
 static int take_timer(struct ha_sync *s, struct mq_str body, struct mq_error *e) { return keep(s, &s->timer, body); }
 
+/* One that waits for the log is not replaced: were the tables copied more often than the log is flushed, none would ever be kept. */
 static int take_check(struct ha_sync *s, struct mq_str body, struct mq_error *e)
 {
+	if (s->heard && s->check_end >= 0)
+		return 0;
 	s->heard = body.n >= WHEEL_CHECK_BYTES && s->b->conf->timerWheelEnable;
 	s->check_end = -1;
 	if (s->heard)
@@ -197,7 +200,7 @@ static int take_end(struct ha_sync *s, struct mq_str body, struct mq_error *e)
 
 	if (rc < 0)
 		return rc;
-	for (size_t i = 0; i < kv.n; i++)
+	for (size_t i = 0; i < kv.n && s->check_end < 0; i++)
 		if (str_is(kv.pair[i].key, "commitLogMaxOffset"))
 			str_i64(kv.pair[i].value, &s->check_end);
 	body_kv_free(&kv);
