@@ -207,13 +207,25 @@ int sys_write_all(int fd, const void *p, size_t n, off_t off)
 	return 0;
 }
 
-static int write_new(const char *path, const void *p, size_t n)
+/* A file's successor is open to the same people as the file was: it may hold secrets.  Where owners or rights cannot be set it stays its
+ * writer's alone. */
+static int look_like(int fd, const struct stat *old)
 {
-	int fd = sys.open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644), rc, rc2;
+	if (geteuid() == 0 && fchown(fd, old->st_uid, old->st_gid) < 0 && errno != EPERM && errno != EINVAL)
+		return -errno;
+	return fchmod(fd, old->st_mode & 0777) < 0 && errno != EPERM && errno != ENOTSUP ? -errno : 0;
+}
+
+/* old: the file that it will replace, NULL if there is none. */
+static int write_new(const char *path, const void *p, size_t n, const struct stat *old)
+{
+	int fd = sys.open(path, O_WRONLY | O_CREAT | O_TRUNC, old ? 0600 : 0644), rc, rc2;
 
 	if (fd < 0)
 		return fd;
-	rc = sys_write_all(fd, p, n, 0);
+	rc = old ? look_like(fd, old) : 0;
+	if (rc == 0)
+		rc = sys_write_all(fd, p, n, 0);
 	if (rc == 0)
 		rc = sys.fsync(fd);
 	rc2 = sys.close(fd);
@@ -243,7 +255,7 @@ static int keep_old(const char *path, const char *bak)
 	rc = sys_read_file(path, SIZE_MAX / 2, &old, &n);
 	if (rc < 0)
 		return rc;
-	rc = write_new(bak, old, n);
+	rc = write_new(bak, old, n, &st);
 	free(old);
 	return rc;
 }
@@ -253,8 +265,12 @@ static int keep_old(const char *path, const char *bak)
 int sys_replace_file(const char *path, const void *p, size_t n)
 {
 	char *tmp = mem_printf("%s.tmp", path), *bak = mem_printf("%s.bak", path), *dir = mem_strdup(path), *slash;
-	int rc = write_new(tmp, p, n);
+	struct stat old;
+	int rc = sys.stat(path, &old);
 
+	if (rc < 0 && rc != -ENOENT)
+		goto out;
+	rc = write_new(tmp, p, n, rc == 0 ? &old : NULL);
 	if (rc < 0)
 		goto out;
 	rc = keep_old(path, bak);

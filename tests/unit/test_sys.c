@@ -78,6 +78,28 @@ static void a_file_is_on_the_disk_before_it_has_its_name_and_then_the_name_is(vo
 }
 
 /* Whatever fails, and whether the program goes on or dies there: the file is the old or the new one, and whole. */
+static void a_replaced_file_is_open_to_the_same_people(void **state)
+{
+	const char *path = tempdir_path(*state, "secret");
+	struct stat st;
+
+	tempdir_write(path, "one");
+	assert_int_equal(chmod(path, 0600), 0);
+	assert_int_equal(sys_replace_file(path, "two", 3), 0);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0600);
+	assert_int_equal(chmod(path, 0664), 0); /* more than a umask lets through */
+	if (geteuid() == 0)
+		assert_int_equal(chown(path, 12, 34), 0);
+	assert_int_equal(sys_replace_file(path, "three", 5), 0);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0664);
+	if (geteuid() == 0) {
+		assert_int_equal(st.st_uid, 12);
+		assert_int_equal(st.st_gid, 34);
+	}
+}
+
 static void a_replacement_that_fails_anywhere_leaves_old_or_new(void **state)
 {
 	const char *path = tempdir_path(*state, "f");
@@ -218,6 +240,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_replaced_file_leaves_the_old_one_beside_it, tempdir_make, tempdir_remove),
 		cmocka_unit_test_setup_teardown(a_file_is_on_the_disk_before_it_has_its_name_and_then_the_name_is, tempdir_make, tempdir_remove),
+		cmocka_unit_test_setup_teardown(a_replaced_file_is_open_to_the_same_people, tempdir_make, tempdir_remove),
 		cmocka_unit_test_setup_teardown(a_replacement_that_fails_anywhere_leaves_old_or_new, tempdir_make, tempdir_remove),
 		cmocka_unit_test_setup_teardown(without_hard_links_the_old_file_is_copied, tempdir_make, tempdir_remove),
 		cmocka_unit_test_setup_teardown(reading_is_bounded, tempdir_make, tempdir_remove),
