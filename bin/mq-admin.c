@@ -9,7 +9,7 @@ static const struct command *const tables[] = {
 	topic_commands, topic_change_commands, group_commands, client_commands, offset_commands, offset_change_commands,
 	cluster_commands, broker_commands, namesrv_commands, stats_commands, message_commands, message_find_commands,
 	message_print_commands, message_send_commands, timers_commands, trace_commands, key_commands,
-	controller_commands, promote_commands,
+	controller_commands, promote_commands, acl_commands,
 	store_find_commands, store_du_commands, store_dump_commands, store_check_commands, store_repair_commands,
 };
 enum { TABLES = sizeof tables / sizeof tables[0] };

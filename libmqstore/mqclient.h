@@ -40,6 +40,10 @@ struct mqclient_opt {
 	int32_t timeout_ms;           /* of a request; 0 = 3000 */
 	bool binary_header;           /* ROCKETMQ headers rather than JSON */
 	bool trace;                   /* every frame as a line on stderr */
+	/* As who, where clusters check rights; copied.  NULL: as $MQ_ACCESS_KEY, $MQ_SECRET_KEY and $MQ_SECURITY_TOKEN say, else
+	 * accessKey=, secretKey= and securityToken= of the configuration (mqclient_address()), else conf/tools.yml in $ROCKETMQ_HOME;
+	 * else as nobody. */
+	const char *access_key, *secret_key, *security_token;
 	void (*log)(void *arg, int level, const char *line); /* NULL = silent; level 0 error .. 3 debug */
 	void *log_arg;
 };

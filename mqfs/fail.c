@@ -16,6 +16,8 @@ int fail_response(int code, struct mq_str remark)
 {
 	switch (code) {
 	case 0: return 0;
+	case 1:                         /* SYSTEM_ERROR: no account, or one without the right (mq-broker(8), Rights) */
+		return remark.n && memmem(remark.p, remark.n, "AclException", 12) ? -EACCES : -EIO;
 	case 2: return -EAGAIN;         /* SYSTEM_BUSY */
 	case 3: return -EOPNOTSUPP;     /* REQUEST_CODE_NOT_SUPPORTED */
 	case 13: return -EMSGSIZE;      /* MESSAGE_ILLEGAL: names were looked at before */

@@ -35,7 +35,8 @@ struct command {
 extern const struct command topic_commands[], topic_change_commands[], group_commands[], client_commands[], offset_commands[],
 	offset_change_commands[], key_commands[], trace_commands[],
 	broker_commands[], namesrv_commands[], cluster_commands[], stats_commands[], message_commands[], message_find_commands[],
-	message_print_commands[], message_send_commands[], timers_commands[], controller_commands[], promote_commands[];
+	message_print_commands[], message_send_commands[], timers_commands[], controller_commands[], promote_commands[],
+	acl_commands[];
 extern const struct command store_check_commands[], store_du_commands[], store_dump_commands[], store_find_commands[],
 	store_repair_commands[];
 

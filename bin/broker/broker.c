@@ -1,5 +1,6 @@
 /* broker.c: start, turn, stop, and what a change of the configuration means.  Where it is reached is in ports.c. */
 #include "broker.h"
+#include "acl.h"
 #include "fence.h"
 #include "client_table.h"
 #include "cold.h"
@@ -152,6 +153,21 @@ void broker_conf_changed(struct broker *b, int32_t perm_before)
 		topic_table_touch(b->topics);
 }
 
+static int read_accounts(struct broker *b, struct mq_error *e)
+{
+	const struct broker_conf *c = b->conf;
+	char *path;
+	int rc;
+
+	/* Who may look into an embedded broker's directory is its owner. */
+	if (!c->aclEnable || b->opt.embedded_dir)
+		return 0;
+	path = broker_conf_acl_file(c);
+	rc = acl_open(&b->acl, path, e);
+	free(path);
+	return rc;
+}
+
 /* Of replication, at the start and when the configuration is read again: connections that there are stay. */
 static int read_secret(struct broker *b, struct mq_error *e)
 {
@@ -185,6 +201,8 @@ void broker_reload(struct broker *b)
 	changed = broker_conf_take(b->conf_rows, rows);
 	conf_free(rows);
 	log_info("configuration read again keys=%d", changed);
+	if (b->acl)
+		acl_look(b->acl);
 	if (read_secret(b, &e) < 0)
 		log_error("the secret of replication stays as it is: %s", e.text);
 	if (changed) {
@@ -322,6 +340,7 @@ static void tear_down(struct broker *b)
 	ha_replica_free(b->replica);
 	ha_master_free(b->ha);
 	ha_secret_free(b->ha_secret);
+	acl_free(b->acl);
 	if (b->names)
 		b->opt.names->close(b->names);
 	rates_free(b->rates);
@@ -381,7 +400,8 @@ int broker_start(struct broker **out, uv_loop_t *loop, const struct broker_opt *
 	b->turn.data = b->turn_now.data = b->idle_timer.data = b;
 	log_max = b->conf->logLevel;
 	make_send_props(b);
-	if ((rc = make_home(b, e)) < 0 || (rc = ports_find_host(b, e)) < 0 || (rc = open_store(b, e)) < 0 ||
+	if ((rc = read_accounts(b, e)) < 0 || (rc = make_home(b, e)) < 0 || (rc = ports_find_host(b, e)) < 0 ||
+	    (rc = open_store(b, e)) < 0 ||
 	    (opt->member && (rc = member_opened(opt->member, b->store, e)) < 0) ||
 	    (rc = topic_table_open(&b->topics, b, e)) < 0 || (rc = group_table_open(&b->groups, b, e)) < 0 ||
 	    (rc = offset_table_open(&b->offsets, b, e)) < 0 || (rc = filter_table_open(&b->filters, b, e)) < 0 ||

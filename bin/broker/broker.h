@@ -22,6 +22,7 @@
 #include <mqstore.h>
 #include <net/server.h>
 
+struct acl;
 struct topic_table;
 struct group_table;
 struct offset_table;
@@ -111,6 +112,7 @@ struct broker {
 	struct ha_master *ha;       /* a master's replication port; NULL on a slave, and embedded */
 	struct ha_replica *replica; /* a slave's; else NULL */
 	struct ha_secret *ha_secret; /* that both prove to one another; NULL: there is none */
+	struct acl *acl;            /* aclEnable: who may do what; else NULL: everybody everything */
 	struct upkeep *upkeep;
 	struct rates *rates;
 

@@ -169,11 +169,29 @@ static int check_role(const struct broker_conf *c, struct mq_error *e)
 	return 0;
 }
 
+char *broker_conf_acl_file(const struct broker_conf *c)
+{
+	const char *home = *c->rocketmqHome ? c->rocketmqHome : getenv("ROCKETMQ_HOME");
+
+	if (*c->aclFile)
+		return mem_strdup(c->aclFile);
+	return home && *home ? mem_printf("%s/conf/plain_acl.yml", home) : NULL;
+}
+
+static int check_accounts(const struct broker_conf *c, struct mq_error *e)
+{
+	char *path = broker_conf_acl_file(c);
+	bool named = path != NULL;
+
+	free(path);
+	return !c->aclEnable || named ? 0 :
+	       err_set(e, MQ_EINVAL, "aclEnable=true: aclFile has to name the file of accounts (or rocketmqHome, or ROCKETMQ_HOME in the "
+		       "environment, where conf/plain_acl.yml is)");
+}
+
 /* Settings without effect here that would lose or open something if they were passed over. */
 static int check_unserved(const struct broker_conf *c, struct mq_error *e)
 {
-	if (str_bool(str_of(c->aclEnable)))
-		return err_set(e, MQ_EUNSUPPORTED, "aclEnable=true: this broker does not check rights; it would serve everybody");
 	if (str_bool(str_of(c->useTLS)))
 		return err_set(e, MQ_EUNSUPPORTED, "useTLS=true: this broker does not speak TLS; name servers would be asked in the open");
 	if (str_bool(str_of(c->enableDLegerCommitLog)))
@@ -214,6 +232,8 @@ int broker_conf_check(struct conf *rows, struct broker_conf *c, struct mq_error 
 		}
 		free(addr);
 	}
+	if ((rc = check_accounts(c, e)) < 0)
+		return rc;
 	if ((rc = check_role(c, e)) < 0)
 		return rc;
 	if (c->listenPort != 0 && c->listenPort < 3)

@@ -181,7 +181,10 @@ enum { ROLE_ASYNC_MASTER, ROLE_SYNC_MASTER, ROLE_SLAVE };
 	K(i32, flushDelayOffsetInterval, "10000", 10, INT32_MAX, CONF_RUNTIME, "ms between saves of how far delay levels have got") \
 	K(i32, delayOffsetUpdateVersionStep, "200", 1, INT32_MAX, CONF_RUNTIME, "deliveries per new version of that table") \
 	K(i32, consumerOffsetUpdateVersionStep, "500", 1, INT32_MAX, CONF_RUNTIME, "commits per new version of the offset table") \
-	K(str, rocketmqHome, "", 0, 0, CONF_FIXED | CONF_IGNORED, "the peer's home directory") \
+	K(str, rocketmqHome, "", 0, 0, CONF_FIXED, "where conf/plain_acl.yml is; empty: what ROCKETMQ_HOME says") \
+	K(boolean, aclEnable, "false", 0, 0, CONF_FIXED, "requests need an account that has the right to what they ask for") \
+	K(str, aclFile, "", 0, 0, CONF_FIXED, \
+	  "file of accounts and rights; empty: conf/plain_acl.yml in rocketmqHome; others beside it, in acl/ (our own key)") \
 	K(enum_log_level, logLevel, "info", 0, 0, CONF_RUNTIME, "error, warn, info, debug, trace (our own key)")
 
 /* The peer's keys that change nothing here.  X(key, default) */
@@ -248,7 +251,7 @@ enum { ROLE_ASYNC_MASTER, ROLE_SYNC_MASTER, ROLE_SLAVE };
 	X(dLegerGroup, "") X(dLegerPeers, "") X(dLegerSelfId, "") X(preferredLeaderId, "") X(coldDataFlowControlEnable, "false") \
 	X(coldDataScanEnable, "false") X(coldCtrStrategyEnable, "false") X(usePIDColdCtrStrategy, "true") \
 	X(cgColdReadThreshold, "3145728") X(globalColdReadThreshold, "104857600") X(dataReadAheadEnable, "true") \
-	X(aclEnable, "false") X(enableCleanExpiredOffset, "false") X(maxBatchDeleteFilesNum, "50") \
+	X(enableCleanExpiredOffset, "false") X(maxBatchDeleteFilesNum, "50") \
 	X(pullBatchMaxMessageCount, "160") X(putMsgIndexHightWater, "600000") X(flushConsumerOffsetHistoryInterval, "60000") \
 	X(highSpeedMode, "false") X(maxTopicLength, "255") X(dispatchFromSenderThread, "false") X(dispatchCqThreads, "10") \
 	X(dispatchCqCacheNum, "4096") X(enableAsyncReput, "true") X(wakeCommitWhenPutMessage, "true") \
@@ -318,6 +321,8 @@ struct conf *broker_conf_new(struct broker_conf *c);
 int broker_conf_embedded(struct conf *rows, const char *dir, struct mq_error *e);
 /* What a single row cannot see: values that go together.  Fills in what is empty (names, addresses, paths). */
 int broker_conf_check(struct conf *rows, struct broker_conf *c, struct mq_error *e);
+/* Path of the file of accounts: what aclFile says, or where the peer has it; NULL: nothing says where.  The caller frees it. */
+char *broker_conf_acl_file(const struct broker_conf *c);
 /* Log the peer's keys that are set to what is not their default and have no effect here. */
 void broker_conf_tell_unserved(const struct conf *rows);
 /* Values of `fresh` that may change while running go into `rows`; others that differ are said in the log: they need a new start.

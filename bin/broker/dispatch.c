@@ -1,4 +1,5 @@
 /* dispatch.c: THE table of what this broker serves, and the way of a request through it. */
+#include "acl.h"
 #include "broker.h"
 #include "fence.h"
 #include "handle.h"
@@ -42,6 +43,10 @@ static const struct dispatch_row dispatch_rows[] = {
 	{ REQ_GET_BROKER_RUNTIME_INFO, handle_runtime_info, 0 },
 	{ REQ_GET_ALL_CONSUMER_OFFSET, handle_all_offsets, 0 },
 	{ REQ_GET_ALL_DELAY_OFFSET,   handle_all_delay_offsets, 0 },
+	{ REQ_UPDATE_AND_CREATE_ACL_CONFIG, handle_acl_set, 0 },
+	{ REQ_DELETE_ACL_CONFIG,      handle_acl_delete, 0 },
+	{ REQ_GET_BROKER_CLUSTER_ACL_INFO, handle_acl_versions, 0 },
+	{ REQ_UPDATE_GLOBAL_WHITE_ADDRS_CONFIG, handle_acl_white, 0 },
 	{ REQ_GET_TIMER_CHECK_POINT,  handle_timer_check, 0 },
 	{ REQ_GET_TIMER_METRICS,      handle_timer_metrics, 0 },
 	{ REQ_RECALL_MESSAGE,         handle_recall, 0 },
@@ -155,6 +160,12 @@ int dispatch_request(struct broker *b, struct conn *c, struct frame *f, bool vip
 			return 0;
 		b->metrics.unknown_requests++;
 		reply(&q, RESP_REQUEST_CODE_NOT_SUPPORTED, " request type %d not supported", f->code);
+		return 0;
+	}
+	if (b->acl && !acl_allows(b->acl, f, &conn_public(c)->peer, &err)) {
+		b->metrics.requests_denied++;
+		/* compat: clients and tools know it by the name of the class */
+		reply(&q, RESP_SYSTEM_ERROR, "org.apache.rocketmq.acl.common.AclException: %s", err.text);
 		return 0;
 	}
 	if (header_decode(e->request->header, f, header, &err) < 0) {

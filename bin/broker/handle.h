@@ -95,6 +95,11 @@ handler_fn handle_group_forbidden;      /* 353 */
 handler_fn handle_update_config;        /* 25 */
 handler_fn handle_get_config;           /* 26 */
 handler_fn handle_runtime_info;         /* 28 */
+/* handle_acl.c */
+handler_fn handle_acl_set;              /* 50 */
+handler_fn handle_acl_delete;           /* 51 */
+handler_fn handle_acl_versions;         /* 52 */
+handler_fn handle_acl_white;            /* 53 */
 /* handle_member.c */
 handler_fn handle_ha_info;              /* 906 */
 handler_fn handle_reset_flush_offset;   /* 908 */

@@ -11,6 +11,7 @@
 	M(requests, "requests that came, of any kind") \
 	M(oneway_requests, "of these, marked as not wanting an answer") \
 	M(unknown_requests, "of these, with a code that is not served") \
+	M(requests_denied, "of these, of somebody who has no account or no right to it (aclEnable)") \
 	M(bad_requests, "of these, refused because a header field was missing or wrong") \
 	M(send_requests, "requests to send, single and batch") \
 	M(messages_in, "messages stored") \

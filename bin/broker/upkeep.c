@@ -1,5 +1,6 @@
 /* upkeep.c: timers that keep the store and the tables in order. */
 #include "upkeep.h"
+#include "acl.h"
 #include "broker.h"
 #include "filter_table.h"
 #include "group_table.h"
@@ -21,7 +22,7 @@ enum { TEND_MS = 200, TEND_SOON_MS = 1 };
 
 struct upkeep {
 	struct broker *b;
-	uv_timer_t tend, trim, save;
+	uv_timer_t tend, trim, save, acl;
 	int closed;
 	bool full;              /* as last said in the log */
 	char trouble[256];      /* of the last trim, said once */
@@ -78,6 +79,13 @@ static void on_save(uv_timer_t *timer)
 	uv_timer_start(&u->save, on_save, u->b->conf->flushConsumerOffsetInterval, 0);
 }
 
+static void on_acl(uv_timer_t *timer)
+{
+	struct upkeep *u = timer->data;
+
+	acl_look(u->b->acl);
+}
+
 int upkeep_clean_queues(struct broker *b, struct mq_error *e)
 {
 	int rc;
@@ -98,10 +106,13 @@ struct upkeep *upkeep_new(struct broker *b)
 	uv_timer_init(b->loop, &u->tend);
 	uv_timer_init(b->loop, &u->trim);
 	uv_timer_init(b->loop, &u->save);
-	u->tend.data = u->trim.data = u->save.data = u;
+	uv_timer_init(b->loop, &u->acl);
+	u->tend.data = u->trim.data = u->save.data = u->acl.data = u;
 	uv_timer_start(&u->tend, on_tend, TEND_MS, 0);
 	uv_timer_start(&u->trim, on_trim, b->conf->cleanResourceInterval, 0);
 	uv_timer_start(&u->save, on_save, b->conf->flushConsumerOffsetInterval, 0);
+	if (b->acl)
+		uv_timer_start(&u->acl, on_acl, ACL_LOOK_MS, ACL_LOOK_MS);
 	return u;
 }
 
@@ -110,13 +121,14 @@ void upkeep_stop(struct upkeep *u)
 	uv_timer_stop(&u->tend);
 	uv_timer_stop(&u->trim);
 	uv_timer_stop(&u->save);
+	uv_timer_stop(&u->acl);
 }
 
 static void on_closed(uv_handle_t *handle)
 {
 	struct upkeep *u = handle->data;
 
-	if (++u->closed == 3)
+	if (++u->closed == 4)
 		free(u);
 }
 
@@ -127,4 +139,5 @@ void upkeep_free(struct upkeep *u)
 	uv_close((uv_handle_t *)&u->tend, on_closed);
 	uv_close((uv_handle_t *)&u->trim, on_closed);
 	uv_close((uv_handle_t *)&u->save, on_closed);
+	uv_close((uv_handle_t *)&u->acl, on_closed);
 }

@@ -1,5 +1,6 @@
 /* client.c: the life of a client, its timers, and turning the loop.  Implements the first part of mqclient.h. */
 #include "client.h"
+#include "account.h"
 #include "address.h"
 #include "ask.h"
 #include "consume.h"
@@ -187,6 +188,7 @@ static void close_all(struct mqclient *c)
 	buf_free(&c->wait_buf);
 	buf_free(&c->scratch);
 	free(c->wait_fields);
+	account_free(c->account);
 	free(c->addr);
 	if (c->own_loop) {
 		/* Connections close in the turn after their last callback. */
@@ -199,6 +201,7 @@ static void close_all(struct mqclient *c)
 
 int mqclient_open(struct mqclient **out, const struct mqclient_opt *opt, struct mq_error *e)
 {
+	struct sign_key *account;
 	struct mqclient *c;
 	int rc;
 
@@ -210,7 +213,12 @@ int mqclient_open(struct mqclient **out, const struct mqclient_opt *opt, struct 
 	if (sodium_init() < 0)
 		return err_set(e, MQ_EUNSUPPORTED, "no source of random numbers");
 
+	rc = account_find(&account, opt, e);
+	if (rc < 0)
+		return rc;
+
 	c = mem_alloc(sizeof *c);
+	c->account = account;
 	c->addr = mem_strdup(opt->addr);
 	c->kind = mqclient_addr_kind(c->addr);
 	c->frame_type = opt->binary_header ? FRAME_BINARY : FRAME_JSON;
@@ -231,6 +239,7 @@ int mqclient_open(struct mqclient **out, const struct mqclient_opt *opt, struct 
 		if (rc < 0) {
 			err_sys(e, rc, "make an event loop");
 			free(c->loop);
+			account_free(c->account);
 			free(c->addr);
 			free(c);
 			return rc;

@@ -2,6 +2,7 @@
  *
  * Who knows what:
  *   client     life: open, run, free; timers            address   which address; http lists of name servers
+ *   account    as who
  *   link       one connection per address, back-off     embedded  starts a broker for file:DIR
  *   nameserver one request to whichever answers         route     topic -> queues -> brokers, kept fresh
  *   ask        raw requests, the _wait calls            trace     a line per frame
@@ -60,6 +61,7 @@ struct ns_call;
 struct producer;
 struct mqclient_consumer;
 struct http_poll;
+struct sign_key;
 struct embedded;
 
 TAILQ_HEAD(send_list, send);
@@ -78,6 +80,7 @@ struct mqclient {
 	char *addr;                     /* as given */
 	enum mqclient_addr_kind kind;
 	char id[256];                   /* client id */
+	struct sign_key *account;       /* signs requests; NULL: they are not signed */
 	struct id_maker ids;
 
 	uv_timer_t timer;               /* of the heap */

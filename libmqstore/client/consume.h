@@ -164,6 +164,9 @@ struct mqclient_consumer {
 
 /* Tell the user.  fatal: the consumer stops. */
 void consume_trouble(struct mqclient_consumer *k, const struct mq_error *e, bool fatal);
+/* A broker that checks rights has refused: who wants only what is there now is told and ends, a member is told and waits until somebody
+ * has mended it.  False: e is something else. */
+bool consume_denied(struct mqclient_consumer *k, const struct mq_error *e);
 /* stop_at_end: is this all? */
 void consume_check_end(struct mqclient_consumer *k);
 /* The heartbeats that were sent are answered, or were not needed. */

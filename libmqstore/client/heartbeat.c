@@ -87,6 +87,22 @@ static bool have_members(const struct mqclient *c)
 
 static void beat(struct link *l);
 
+/* Said once for each broker, until it lets us in. */
+static void denied(struct link *l, const struct frame *f)
+{
+	struct mqclient_consumer *k;
+	struct mq_error e;
+	char show[300];
+
+	err_set(&e, MQ_EREFUSED, "join the group at %s: %s: %s", l->addr, response_name(f->code), str_show(f->remark, show, sizeof show));
+	e.response = f->code;
+	if (l->denied)
+		return;
+	LIST_FOREACH(k, &l->c->consumers, entry)
+		if (k->member && k->phase != CONSUME_LEAVING)
+			l->denied |= consume_denied(k, &e);
+}
+
 static void on_beat(void *arg, int rc, struct frame *f)
 {
 	struct link *l = arg;
@@ -97,12 +113,14 @@ static void on_beat(void *arg, int rc, struct frame *f)
 	c->beats_open--;
 	if (rc == 0 && f->code == RESP_SUCCESS) {
 		l->known = true;
+		l->denied = false;
 		consume_link_known(l);
 	} else if (rc == 0) {
 		client_log(c, 1, "heartbeat to %s: %s: %s", l->addr, response_name(f->code),
 		           str_show(f->remark, show, sizeof show));
 		if (f->code == RESP_GO_AWAY)
 			link_reset(l);
+		denied(l, f);
 	} else {
 		client_log(c, 2, "heartbeat to %s: %s", l->addr, mq_strerror(rc));
 	}

@@ -1,5 +1,6 @@
 /* link.c: see link.h.  Knows connections and pauses, nothing of what is said on them. */
 #include "link.h"
+#include "account.h"
 #include "answer.h"
 #include "embedded.h"
 #include "heartbeat.h"
@@ -91,6 +92,8 @@ int link_call(struct link *l, struct frame_out *o, int code, int32_t timeout_ms,
 void link_send(struct link *l, struct frame_out *o)
 {
 	frame_end(o);
+	if (l->c->account)
+		sign_request(o->buf, o->start, l->c->account);
 	if (l->c->trace)
 		trace_out(l, o);
 	conn_kick(l->conn);

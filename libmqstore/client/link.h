@@ -14,6 +14,7 @@ struct link {
 	bool opened;                    /* this connection came up */
 	bool is_broker;                 /* heartbeats go here */
 	bool known;                     /* a heartbeat was answered on this connection */
+	bool denied;                    /* a heartbeat was refused, which was told */
 	bool beating;                   /* a heartbeat is on its way */
 	bool beat_again;                /* and another is wanted after it */
 	int fails;                      /* in a row */

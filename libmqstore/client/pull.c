@@ -141,7 +141,7 @@ void pull_trouble(struct pull *p, const struct mq_error *e)
 	p->troubled = true;
 	TAILQ_FOREACH(other, &p->k->pulls, entry)
 		told |= other != p && other->broker == p->broker && other->troubled;
-	if (!told)
+	if (!told && !consume_denied(p->k, e))
 		consume_trouble(p->k, e, false);
 }
 
