@@ -1,23 +1,21 @@
 /* test_broker_kill.c: kill -9 of a broker under load with SYNC_FLUSH: what was acknowledged is there, at its offset, once.
  *
  * The broker runs in a child; this process sends, pulls and looks over plain sockets.  MQ_KILL_ROUNDS: how often (12). */
-#include "broker_kit.h"
+#include "broker_child.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "tempdir.h"
-#include "../../bin/broker/broker.h"
+#include "codec/message.h"
 #include "codec/property.h"
+#include "codec/request.h"
 
-#include <arpa/inet.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -30,85 +28,10 @@ static struct {
 	uint32_t sent, acked;
 } book;
 
-/* ---- The child ------------------------------------------------------------------------------------------------------------- */
+static const char *const props[] = { "flushDiskType=SYNC_FLUSH", "mappedFileSizeCommitLog=65536", "mappedFileSizeConsumeQueue=2000",
+				     "maxMessageSize=4096", NULL };
 
-static pid_t run_broker(const char *dir, int *port)
-{
-	static const char *const props[] = { "flushDiskType=SYNC_FLUSH", "mappedFileSizeCommitLog=65536", "mappedFileSizeConsumeQueue=2000",
-					     "maxMessageSize=4096", NULL };
-	int p[2];
-	pid_t pid;
-
-	assert_int_equal(pipe(p), 0);
-	pid = fork();
-	assert_true(pid >= 0);
-	if (pid == 0) {
-		struct mq_error e = { 0 };
-		struct broker_kit *k;
-
-		prctl(PR_SET_PDEATHSIG, SIGKILL); /* a failed assertion leaves nobody behind */
-		k = broker_kit_start_in(dir, props, &e);
-		*port = k ? broker_port(broker_kit_broker(k)) : 0;
-		if (!k)
-			fprintf(stderr, "# the broker does not start: %s\n", e.text);
-		if (write(p[1], port, sizeof *port) != sizeof *port || !k)
-			_exit(1);
-		for (;;)
-			uv_run(broker_kit_loop(k), UV_RUN_ONCE);
-	}
-	close(p[1]);
-	assert_int_equal(read(p[0], port, sizeof *port), sizeof *port);
-	assert_true(*port > 0); /* it starts by itself, whatever the last kill left */
-	close(p[0]);
-	return pid;
-}
-
-/* ---- Plain sockets --------------------------------------------------------------------------------------------------------- */
-
-static int dial(int port)
-{
-	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-	inet_pton(AF_INET, "127.0.0.1", &a.sin_addr);
-	assert_int_equal(connect(fd, (struct sockaddr *)&a, sizeof a), 0);
-	return fd;
-}
-
-static bool put_all(int fd, struct buf *b)
-{
-	size_t at = 0;
-
-	while (at < b->n) {
-		ssize_t n = send(fd, b->p + at, b->n - at, MSG_NOSIGNAL);
-
-		if (n <= 0)
-			return false;
-		at += (size_t)n;
-	}
-	b->n = 0;
-	return true;
-}
-
-/* The next frame; its views point into *in.  False: the connection has ended. */
-static bool next_frame(int fd, struct buf *in, size_t *used, struct frame *f)
-{
-	int64_t n;
-
-	buf_drop(in, *used);
-	*used = 0;
-	while ((n = frame_length(in->p, in->n)) == 0 || (size_t)n > in->n) {
-		ssize_t got = recv(fd, buf_room(in, 1 << 16), 1 << 16, 0);
-
-		assert_true(n >= 0);
-		if (got <= 0)
-			return false;
-		in->n += (size_t)got;
-	}
-	*used = (size_t)n;
-	assert_int_equal(frame_parse(in->p, (size_t)n, f, NULL), 0);
-	return true;
-}
+/* ---- Load ------------------------------------------------------------------------------------------------------------------ */
 
 static void put_send(struct buf *out, uint32_t number)
 {
@@ -153,14 +76,14 @@ static void load_and_kill(pid_t pid, int port, int ms)
 	int64_t end = clock_mono_us() + ms * 1000;
 	struct buf out = { 0 }, in = { 0 };
 	size_t used = 0;
-	int fd = dial(port);
+	int fd = broker_child_dial(port);
 	bool killed = false;
 	struct frame f;
 
 	for (int i = 0; i < WINDOW; i++)
 		put_send(&out, book.sent++);
-	put_all(fd, &out);
-	while (next_frame(fd, &in, &used, &f)) { /* also what came before the end */
+	broker_child_put(fd, &out);
+	while (broker_child_next(fd, &in, &used, &f)) { /* also what came before the end */
 		acknowledge(&f);
 		if (!killed && clock_mono_us() >= end) {
 			kill(pid, SIGKILL);
@@ -168,12 +91,10 @@ static void load_and_kill(pid_t pid, int port, int ms)
 		}
 		if (!killed) {
 			put_send(&out, book.sent++);
-			put_all(fd, &out);
+			broker_child_put(fd, &out);
 		}
 	}
-	if (!killed)
-		kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
+	broker_child_kill(pid);
 	close(fd);
 	buf_free(&out);
 	buf_free(&in);
@@ -218,14 +139,14 @@ static void look_through(int port, int queue, int64_t off)
 {
 	struct buf out = { 0 }, in = { 0 };
 	size_t used = 0;
-	int fd = dial(port);
+	int fd = broker_child_dial(port);
 	struct frame f;
 
 	for (;;) {
 		size_t at = 0;
 
 		put_pull(&out, queue, off);
-		assert_true(put_all(fd, &out) && next_frame(fd, &in, &used, &f));
+		assert_true(broker_child_put(fd, &out) && broker_child_next(fd, &in, &used, &f));
 		if (f.code != RESP_SUCCESS)
 			break;
 		while (at < f.body.n) {
@@ -256,18 +177,17 @@ static void nothing_acknowledged_is_lost(void **state)
 	for (int q = 0; q < QUEUES; q++)
 		book.at[q] = mem_alloc(MAX_QUEUE * sizeof *book.at[q]);
 	for (int i = 0; i < rounds; i++) {
-		pid = run_broker(*state, &port);
+		pid = broker_child_start(*state, props, &port);
 		for (int q = 0; q < QUEUES; q++) { /* what the last rounds wrote; all of it at the end */
 			look_through(port, q, since[q] > 1000 ? since[q] - 1000 : 0);
 			since[q] = book.end[q];
 		}
 		load_and_kill(pid, port, 5 + rand_r(&seed) % 120);
 	}
-	pid = run_broker(*state, &port);
+	pid = broker_child_start(*state, props, &port);
 	for (int q = 0; q < QUEUES; q++)
 		look_through(port, q, 0);
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
+	broker_child_kill(pid);
 	fprintf(stderr, "# %d kills, %u messages sent, %u acknowledged\n", rounds, book.sent, book.acked);
 	assert_true(book.acked > (uint32_t)rounds);
 	for (int q = 0; q < QUEUES; q++)
