@@ -245,6 +245,27 @@ static int64_t offset(struct fixture *f, const char *topic, const char *group, i
 
 /* ---- Popping --------------------------------------------------------------------------------------------------------------- */
 
+static void a_clock_set_back_or_ahead_brings_back_what_is_due_by_it_and_once(void **state)
+{
+	struct fixture *f = *state;
+	struct message v[32];
+	struct asked *a;
+
+	make(f, "T", "1");
+	put(f, "T", 0, "a b", NULL);
+	a = pop(f, "g", "T", any);
+	assert_int_equal(messages(a, v, 32), 2);
+	pass(f, -10000);
+	assert_int_equal(pop(f, "g", "T", any)->code, RESP_POLLING_TIMEOUT);
+	pass(f, 62000); /* a minute is over, but not by this clock */
+	assert_int_equal(pop(f, "g", "T", any)->code, RESP_POLLING_TIMEOUT);
+	assert_int_equal(ack(f, "g", "T", &v[0]), RESP_SUCCESS);
+	pass(f, 600000);
+	assert_string_equal(bodies(pop(f, "g", "T", any)), "b");
+	pass(f, -600000);
+	assert_int_equal(pop(f, "g", "T", any)->code, RESP_POLLING_TIMEOUT);
+}
+
 static void what_is_popped_is_gone_until_its_time_is_over(void **state)
 {
 	struct fixture *f = *state;
@@ -1085,7 +1106,8 @@ static void members_share_queues(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(what_is_popped_is_gone_until_its_time_is_over), T(queues_are_popped_alone_or_together), T(who_may_not_pop),
+		T(what_is_popped_is_gone_until_its_time_is_over),
+		T(a_clock_set_back_or_ahead_brings_back_what_is_due_by_it_and_once), T(queues_are_popped_alone_or_together), T(who_may_not_pop),
 		T(a_peek_shows_what_a_pop_would_take_and_takes_nothing), T(a_group_begins_where_it_says), T(pops_are_filtered), T(a_reset_moves_pops), T(acks_that_cannot_be),
 		T(an_ack_that_comes_after_the_revival_is_refused), T(acks_and_revivals_do_not_cross),
 		T(many_are_acked_at_once), T(a_message_gets_another_time),

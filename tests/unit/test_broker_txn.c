@@ -203,6 +203,29 @@ static void a_commit_that_comes_twice_delivers_once(void **state)
 	assert_int_equal(life_broker(&f->l)->metrics.ends_again, 1);
 }
 
+static void halves_wait_through_steps_of_the_clock(void **state)
+{
+	struct fixture *f = *state;
+	struct place before, between, after;
+
+	life_start(&f->l, quiet);
+	before = send_half(f, "before", "");
+	life_shift(&f->l, -10000);
+	between = send_half(f, "between", "");
+	life_shift(&f->l, 600000);
+	after = send_half(f, "after", "");
+	broker_kit_run(f->l.k, 50);
+	assert_int_equal(txn_pending(life_broker(&f->l)->txn), 3);
+	assert_int_equal(end(f, between, COMMIT), RESP_SUCCESS);
+	life_shift(&f->l, -600000);
+	assert_int_equal(end(f, after, COMMIT), RESP_SUCCESS);
+	assert_int_equal(end(f, before, ROLLBACK), RESP_SUCCESS);
+	life_stop(&f->l);
+	life_start(&f->l, quiet);
+	assert_int_equal(txn_pending(life_broker(&f->l)->txn), 0);
+	assert_int_equal(kit_stored(f->l.k, "T", 2), 2);
+}
+
 static void who_does_not_know_gets_no_answer(void **state)
 {
 	struct fixture *f = *state;
@@ -685,7 +708,7 @@ int main(void)
 		T(a_half_is_seen_when_it_is_committed),
 		T(a_half_that_is_rolled_back_is_never_seen),
 		T(a_commit_that_comes_twice_delivers_once),
-		T(who_does_not_know_gets_no_answer),
+		T(halves_wait_through_steps_of_the_clock), T(who_does_not_know_gets_no_answer),
 		T(a_delay_begins_with_the_commit),
 		T(a_time_begins_with_the_commit_too),
 		T(ends_that_fit_no_half_are_refused),
