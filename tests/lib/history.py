@@ -156,7 +156,8 @@ def check(history, received, epochs, lossy):
     return 1 if (lost and not lossy) or wrong or not acks else 0
 
 
-if sys.argv[1] == "load":
-    load([a for a in sys.argv[2].split(";") if a], sys.argv[3], int(sys.argv[4]), open(sys.argv[5], "a"))
-else:
-    sys.exit(check(open(sys.argv[2]), open(sys.argv[3]), open(sys.argv[4]), sys.argv[5:] == ["lossy"]))
+if __name__ == "__main__":
+    if sys.argv[1] == "load":
+        load([a for a in sys.argv[2].split(";") if a], sys.argv[3], int(sys.argv[4]), open(sys.argv[5], "a"))
+    else:
+        sys.exit(check(open(sys.argv[2]), open(sys.argv[3]), open(sys.argv[4]), sys.argv[5:] == ["lossy"]))
