@@ -89,6 +89,29 @@ in_order() { # in_order COUNT
 	assert_equal "$(cat log)" 1
 }
 
+# A reader that is killed gives nothing back: its locks run out, within a minute of when it last asked for them.
+@test "--orderly: a reader is killed: another goes on in its place, in order, without a gap" {
+	start_cluster
+	mq-admin updateTopic -t orders -c DefaultCluster -r 4 -w 4
+	for key in a b c d e f g h; do
+		seq 30 | sed "s/^/$key /" | mq-send -s $key orders
+	done
+	work='read k n; echo "$k $n" >>log; sleep 0.02'
+	background mq-recv -g packers -o begin --orderly -x "$work" orders
+	reader1=$pid
+	until_true lines log 40
+	kill -9 "$reader1"; ended "$reader1"
+	background mq-recv -g packers -o begin --orderly -x "$work" orders
+	all_done() { sleep 0.5; [ "$(committed packers orders)" = 240 ]; } # a minute is long: no hurry
+	until_s=150 until_true all_done
+	# What the dead one had not committed comes again, so each key may go back, once, and never leaves one out.
+	run -0 awk '
+		$2 > last[$1] + 1 { print "gap:", $0; bad = 1 }
+		$2 <= last[$1] && ++back[$1] > 1 { print "twice back:", $0; bad = 1 }
+		{ last[$1] = $2 }
+		END { for (k in last) { n++; if (last[k] != 30) { print "missing:", k, last[k]; bad = 1 } } exit bad || n != 8 }' log
+}
+
 # ---- To all -------------------------------------------------------------------------------------------------------------
 
 @test "--broadcast: every member gets everything, and goes on where it was" {
