@@ -49,10 +49,8 @@ void ha_hello_decide(struct ha_replica *r)
 	case HA_SWITCH_FOLLOW:
 		log_info("following the master addr=%s from=%lld master_end=%lld epoch=%d", r->ha_addr, (long long)log.end,
 			 (long long)r->their_end, epoch_last(&r->theirs));
-		r->trouble[0] = 0;
 		r->master_max = r->their_end;
-		ha_follower_agreed(&r->f, clock_mono_ms());
-		ha_sync_now(r->sync);
+		ha_replica_agreed(r);
 		break;
 	}
 }

@@ -3,7 +3,9 @@
 #include "ha_agree.h"
 #include "ha_prove.h"
 #include "ha_sync.h"
+#include "hold.h"
 #include "member.h"
+#include "pop_hold.h"
 #include <base/byte.h>
 #include <base/clock.h>
 #include <base/err.h>
@@ -155,6 +157,16 @@ static void on_writable(struct stream *s)
 
 /* ---- Agreement ----------------------------------------------------------------------------------------------------------- */
 
+void ha_replica_agreed(struct ha_replica *r)
+{
+	r->trouble[0] = 0;
+	ha_follower_agreed(&r->f, clock_mono_ms());
+	ha_sync_now(r->sync);
+	/* What readers had to wait for may be seen now. */
+	hold_run(r->b->hold);
+	pop_hold_run(r->b->pops);
+}
+
 static void on_agreed(void *arg, const struct ha_agreed *a)
 {
 	struct ha_replica *r = arg;
@@ -181,9 +193,7 @@ static void on_agreed(void *arg, const struct ha_agreed *a)
 		}
 		log_info("following the master addr=%s from=%lld master_end=%lld", r->ha_addr, (long long)mqstore_log_max(r->b->store),
 			 (long long)a->master_max);
-		r->trouble[0] = 0;
-		ha_follower_agreed(&r->f, clock_mono_ms());
-		ha_sync_now(r->sync);
+		ha_replica_agreed(r);
 		break;
 	}
 	ha_replica_act(r);

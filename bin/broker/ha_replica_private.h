@@ -60,6 +60,7 @@ struct ha_replica {
 };
 
 /* ha_replica.c */
+void ha_replica_agreed(struct ha_replica *r);   /* the logs agree: follow */
 void ha_replica_act(struct ha_replica *r);      /* what is to be done now */
 void ha_replica_say(struct ha_replica *r, const char *why);
 void ha_replica_hang_up(struct ha_replica *r);

@@ -48,8 +48,11 @@ void member_confirm_is(struct member *m, int64_t off)
 
 int64_t member_visible(struct member *m, int64_t log_end)
 {
-	if (!m->leads || !m->role.conf.all_ack)
+	if (!m->role.conf.all_ack)
 		return INT64_MAX;
+	/* What only this one has may be cut, until it and its master agree. */
+	if (!m->leads)
+		return m->b && m->b->replica && ha_replica_agrees(m->b->replica) ? INT64_MAX : m->slave_confirm;
 	role_log(&m->role, log_end);
 	return role_confirm(&m->role);
 }

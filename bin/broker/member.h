@@ -35,7 +35,7 @@ const char *member_master_addr(const struct member *m);         /* "" = unknown,
 bool member_fenced(const struct member *m);                     /* nothing is told to name servers yet */
 int64_t member_confirm(const struct member *m);
 void member_confirm_is(struct member *m, int64_t off);          /* a slave heard it */
-/* Up to which offset consumers may see the log of this master. */
+/* Up to which offset consumers may see the log: of a master what is confirmed, of a slave all, once it agrees with its master. */
 int64_t member_visible(struct member *m, int64_t log_end);
 /* What of ha_master.h's: machines to wait for (1, 2 = the set, 0 = refuse) and the offset that they have. */
 int32_t member_need(const struct member *m);

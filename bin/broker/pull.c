@@ -237,10 +237,12 @@ void pull_nothing(struct req *q, const struct pull *p)
 {
 	struct mqstore_queue *queue = topic_queue(q->b->topics, p->topic, p->queue_id, false);
 	int64_t visible = queue ? flush_visible_max(q->b, queue) : 0;
+	int64_t most = queue ? mqstore_queue_max(queue) : 0;
 	struct frame_out o;
 
-	/* p->off may have moved over entries that the filter does not want: the client need not come for them again. */
+	/* p->off may have moved over entries that the filter does not want: the client need not come for them again.  Who was further at
+	 * another broker than may be seen here stays where it is. */
 	answer(q, p, RESP_PULL_NOT_FOUND, mqstore_status_name(visible > 0 ? MQSTORE_OFFSET_OVERFLOW_ONE : MQSTORE_NO_MESSAGE_IN_QUEUE),
-	       p->off > visible ? visible : p->off, queue ? mqstore_queue_min(queue) : 0, visible, false, &o);
+	       p->off > most ? most : p->off, queue ? mqstore_queue_min(queue) : 0, visible, false, &o);
 	reply_end(q, &o);
 }
