@@ -223,3 +223,21 @@ broker_addr() { echo "127.0.0.1:$broker_port"; }
 	assert_output EACCES
 	unmount
 }
+
+@test "a slave asks its master without an account: its address has to be in the list" {
+	guarded
+	make_topics orders
+	app mq-send orders <<<one
+	mkfifo s.ready
+	mq-broker -n "$NAMESRV_ADDR" -p listenPort="$(free_ports)" -p bindAddress=127.0.0.1 -p brokerIP1=127.0.0.1 -p brokerName=b \
+		-p brokerId=1 -p brokerRole=SLAVE -p storePathRootDir="$PWD/s" -p mappedFileSizeCommitLog=67108864 \
+		--ready-fd 9 9>s.ready 2>>s.log 3>&- </dev/null >/dev/null &
+	pids+=($!)
+	read -r -t 60 _ <s.ready
+	until_true grep -q 'AclException: No accessKey is configured' s.log
+	run ! grep -q 'ha following the master' s.log
+	admin mq-admin updateGlobalWhiteAddr -b "$(broker_addr)" -g 127.0.0.1
+	until_true grep -q 'ha following the master' s.log
+	until_true grep -q '"orders"' s/config/topics.json
+	assert_equal "$(mq-recv -e -n "store:$PWD/s" orders)" one
+}

@@ -80,8 +80,8 @@ static bool has(const struct acl_account *o, enum kind kind, struct mq_str name,
 
 	if (!name.p)
 		return true;
-	if (name.n + RETRY_N >= sizeof text) { /* longer than any name */
-		err_set(why, MQ_EREFUSED, "No permission for a name of %zu bytes", name.n);
+	if (name.n + RETRY_N >= sizeof text || memchr(name.p, 0, name.n)) { /* longer than any name, or none */
+		err_set(why, MQ_EREFUSED, "No permission for topic:%s", str_show(name, show, sizeof show));
 		return false;
 	}
 	snprintf(text, sizeof text, "%s" MQ_STR_FMT, kind == GROUP ? RETRY : "", MQ_STR_ARG(name));

@@ -25,7 +25,7 @@
 #include <sys/stat.h>
 #include <uthash.h>
 
-enum { ACL_DENY = 1, ACL_ANY = 2, ACL_PUB = 4, ACL_SUB = 8 };
+enum { ACL_DENY = 1, ACL_PUB = 4, ACL_SUB = 8 };        /* the peer's numbers */
 enum { ACL_KEY_LEAST = 7 };
 
 struct acl_perm {

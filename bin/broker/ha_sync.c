@@ -8,6 +8,7 @@
 #include "offset_table.h"
 #include "topic_table.h"
 #include <base/clock.h>
+#include <base/err.h>
 #include <base/log.h>
 #include <base/mem.h>
 #include <base/str.h>
@@ -259,8 +260,8 @@ static void on_answer(void *arg, int rc, struct frame *f)
 		return; /* anew with the next connection, or the next agreement */
 	if (rc == 0 && f->code == RESP_SUCCESS)
 		rc = step->take(s, f->body, &e);
-	else if (rc == 0)
-		rc = step->optional ? 0 : MQ_EREFUSED;
+	else if (rc == 0 && !step->optional)
+		rc = err_set(&e, MQ_EREFUSED, "%s: " MQ_STR_FMT, response_name(f->code), MQ_STR_ARG(f->remark));
 	if (rc < 0) {
 		if (!s->trouble)
 			log_warn("tables of the master are not copied code=%d reason=\"%s\"", step->code,

@@ -175,6 +175,22 @@ static void sends_need_the_right_to_publish(void **state)
 	assert_false(app_may(REQ_END_TRANSACTION, "topic", "out"));
 }
 
+static void a_name_with_a_zero_byte_is_not_the_one_before_it(void **state)
+{
+	struct fixture *x = *state;
+	struct frame f = { .code = REQ_SEND_MESSAGE_V2, .version = 453 };
+	struct mq_host peer = host("10.0.0.9");
+	struct mq_error why = { 0 };
+	char text[SIGN_TEXT];
+
+	f.field[f.nfields++] = (struct frame_field){ MQ_STR("b"), { "both\0other", 10 } };
+	f.field[f.nfields++] = (struct frame_field){ MQ_STR("AccessKey"), MQ_STR("the-app") };
+	sign_text(&f, MQ_STR("app-secret"), 0, text);
+	f.field[f.nfields++] = (struct frame_field){ MQ_STR("Signature"), { text, SIGN_TEXT } };
+	assert_false(acl_allows(x->acl, &f, &peer, &why));
+	assert_string_equal(why.text, "No permission for topic:both\\x00other");
+}
+
 static void a_message_for_a_retry_topic_is_one_that_its_group_gives_back(void **state)
 {
 	struct fixture *x = *state;
@@ -285,6 +301,7 @@ int main(void)
 		cmocka_unit_test(patterns_of_addresses),
 		cmocka_unit_test(what_is_no_pattern_is_refused),
 		cmocka_unit_test_setup_teardown(sends_need_the_right_to_publish, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_name_with_a_zero_byte_is_not_the_one_before_it, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_message_for_a_retry_topic_is_one_that_its_group_gives_back, setup, teardown),
 		cmocka_unit_test_setup_teardown(readers_need_the_right_to_group_and_topic, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_heartbeat_needs_all_that_its_groups_want, setup, teardown),
