@@ -109,7 +109,7 @@ struct pull {
 	bool locked;
 	bool draining;                  /* dropped, but something that was handed out is not settled, or not committed */
 	int64_t locked_ms;              /* when the lock was asked for that was granted */
-	int64_t lock_asked_ms;          /* of the round that runs */
+	int64_t lock_asked_ms;          /* of the newest round; 0: not asked for since it was last given back */
 
 	bool moved;                     /* the broker told us to go elsewhere: a smaller offset may be stored too */
 };

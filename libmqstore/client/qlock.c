@@ -51,6 +51,7 @@ static void lost(struct pull *p)
 
 	client_log(k->c, 1, "lock of topic '%s' queue %s:%d was lost", p->topic->name, b->name, id);
 	p->locked = false;
+	p->lock_asked_ms = 0;
 	pull_drop(p);
 	balance_tell(s);
 	pull_add(s, b, id);
@@ -232,6 +233,12 @@ void qlock_ask(struct pull *p)
 
 /* ---- Giving back ----------------------------------------------------------------------------------------------------- */
 
+/* It is ours, or may be: the broker has been asked, and the answer may be on its way.  What is not ours it leaves as it is. */
+static bool may_be_ours(const struct pull *p)
+{
+	return p->locked || p->lock_asked_ms;
+}
+
 static void unlock(struct mqclient_consumer *k, struct pull *p)
 {
 	struct body_lock body = { .client_id = str_of(k->c->id), .group = str_of(k->group) };
@@ -240,6 +247,7 @@ static void unlock(struct mqclient_consumer *k, struct pull *p)
 	struct frame_out o;
 
 	p->locked = false;
+	p->lock_asked_ms = 0;
 	if (!l || link_call(l, &o, REQ_UNLOCK_BATCH_MQ, 0, NULL, NULL, NULL) < 0)
 		return;
 	body.queue = &q;
@@ -259,7 +267,7 @@ void qlock_settled(struct pull *p)
 			return;
 	}
 	p->draining = false;
-	if (p->locked)
+	if (may_be_ours(p))
 		unlock(p->k, p);
 	if (p->k->phase == CONSUME_RUNNING)
 		client_timer_start(p->c, &p->k->lock_timer, 0);
@@ -283,7 +291,7 @@ void qlock_unlock_all(struct mqclient_consumer *k)
 	struct pull *p;
 
 	TAILQ_FOREACH(p, &k->gone, entry)
-		if (p->locked)
+		if (may_be_ours(p))
 			unlock(k, p);
 }
 

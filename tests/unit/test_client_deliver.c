@@ -184,6 +184,24 @@ static void a_queue_is_given_back_when_its_reader_leaves(void **state)
 	assert_int_equal(fake_offset(w->a, "g", "t", 0), 3);
 }
 
+static bool has_asked_for_a_lock(void *arg)
+{
+	return ((struct world *)arg)->a->count[REQ_LOCK_BATCH_MQ] > 0;
+}
+
+static void a_lock_that_is_granted_to_who_leaves_is_given_back(void **state)
+{
+	struct world *w = *state;
+	struct member *one = &w->m[0];
+
+	fake_script(w->a, REQ_LOCK_BATCH_MQ, 1, FAKE_SILENT, 0, NULL);
+	consume(one, true, false, &ops);
+	assert_true(fake_until(&w->loop, has_asked_for_a_lock, w, 10000));
+	fake_set_lock(w->a, "t", 0, mqclient_id(one->c)); /* the answer is still on its way */
+	assert_int_equal(mqclient_consumer_free(one->k, 1000, &w->e), 0);
+	assert_true(fake_until(&w->loop, is_unlocked, w, 10000));
+}
+
 /* The heart of it: the second reader gets nothing as long as the first has something in hand, and then what comes after that. */
 static void a_queue_changes_hands_only_when_all_is_settled(void **state)
 {
@@ -515,6 +533,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_queue_is_read_when_its_lock_is_had_and_not_before),
 		TEST(a_queue_is_given_back_when_its_reader_leaves),
+		TEST(a_lock_that_is_granted_to_who_leaves_is_given_back),
 		TEST(a_queue_changes_hands_only_when_all_is_settled),
 		TEST(a_lock_that_is_lost_stops_the_flow),
 		TEST(who_broadcasts_reads_everything_and_commits_nothing),
