@@ -338,8 +338,9 @@ secrets() {
 }
 
 wire() { python3 "$src/tests/lib/ha_wire.py" "$@"; }
+# In the background it is not by wire(): the program itself is to be ended, not a shell around it.
 wire_up() { # wire_up WHAT ARG...: in the background; its port in $wire_port
-	wire "$@" wire.ready 3>&- &
+	python3 "$src/tests/lib/ha_wire.py" "$@" wire.ready 3>&- &
 	pids+=($!)
 	until_true test -s wire.ready
 	wire_port=$(cat wire.ready)
@@ -375,8 +376,9 @@ wire_up() { # wire_up WHAT ARG...: in the background; its port in $wire_port
 	master -p haSecretFile="$PWD/one"
 	seq 100 | mq-send t
 	local before; before=$(ls "/proc/$m_pid/fd" | wc -l)
-	wire idle "127.0.0.1:$((m_port + 1))" 100 3>&- &
+	python3 "$src/tests/lib/ha_wire.py" idle "127.0.0.1:$((m_port + 1))" 100 3>&- &
 	local idle=$!
+	pids+=("$idle")
 	until_true says "$m_port" 'others came while it had not proved the secret'
 	slave -p haSecretFile="$PWD/one"
 	same_logs
