@@ -31,12 +31,18 @@ in_order() { # in_order COUNT
 		END { for (k in last) if (last[k] != count) { print "missing:", k, last[k]; bad = 1 } exit bad }'
 }
 
-@test "orders: each key stays in order while three readers come and go" {
-	start_cluster
-	mq-admin updateTopic -t orders -c DefaultCluster -r 6 -w 6
+# 30 numbered messages for each of 8 keys.
+fill_orders() { # fill_orders QUEUES
+	local key
+	mq-admin updateTopic -t orders -c DefaultCluster -r "$1" -w "$1"
 	for key in a b c d e f g h; do
 		seq 30 | sed "s/^/$key /" | mq-send -s $key orders
 	done
+}
+
+@test "orders: each key stays in order while three readers come and go" {
+	start_cluster
+	fill_orders 6
 	# The work takes a moment, and what is written down is what was begun: an overlap of two readers would show.
 	work='read k n; echo "$k $n" >>log; sleep 0.01'
 	for i in 1 2 3; do
@@ -92,10 +98,7 @@ in_order() { # in_order COUNT
 # A reader that is killed gives nothing back: its locks run out, within a minute of when it last asked for them.
 @test "--orderly: a reader is killed: another goes on in its place, in order, without a gap" {
 	start_cluster
-	mq-admin updateTopic -t orders -c DefaultCluster -r 4 -w 4
-	for key in a b c d e f g h; do
-		seq 30 | sed "s/^/$key /" | mq-send -s $key orders
-	done
+	fill_orders 4
 	work='read k n; echo "$k $n" >>log; sleep 0.02'
 	background mq-recv -g packers -o begin --orderly -x "$work" orders
 	reader1=$pid

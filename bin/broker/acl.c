@@ -1,5 +1,6 @@
 /* acl.c: the question whether a request may be served.  What the files say: acl_rules.c; changes to them: acl_edit.c. */
 #include "acl_private.h"
+#include "topic.h"
 #include <base/err.h>
 #include <base/log.h>
 #include <base/mem.h>
@@ -12,8 +13,7 @@
 #include <stdlib.h>
 
 #define LOG_MODULE "acl"
-#define RETRY "%RETRY%"
-enum { RETRY_N = sizeof RETRY - 1, NAME_BYTES = 512 };
+enum { RETRY_N = sizeof TOPIC_RETRY_PREFIX - 1, NAME_BYTES = 512 };
 
 /* ---- What a request asks for --------------------------------------------------------------------------------------------------- */
 
@@ -84,8 +84,8 @@ static bool has(const struct acl_account *o, enum kind kind, struct mq_str name,
 		err_set(why, MQ_EREFUSED, "No permission for topic:%s", str_show(name, show, sizeof show));
 		return false;
 	}
-	snprintf(text, sizeof text, "%s" MQ_STR_FMT, kind == GROUP ? RETRY : "", MQ_STR_ARG(name));
-	group = str_starts(str_of(text), RETRY);
+	snprintf(text, sizeof text, "%s" MQ_STR_FMT, kind == GROUP ? TOPIC_RETRY_PREFIX : "", MQ_STR_ARG(name));
+	group = str_starts(str_of(text), TOPIC_RETRY_PREFIX);
 	HASH_FIND_STR(o->perms, text, p);
 	own = p ? p->perm : group ? o->group_perm : o->topic_perm;
 	/* A message that goes to a retry topic is one that the group gives back. */

@@ -3,12 +3,10 @@
 #include <base/clock.h>
 #include <base/err.h>
 #include <base/json.h>
-#include <base/mem.h>
 #include <base/str.h>
 #include <base/sys.h>
 #include <base/yaml.h>
 #include <sodium.h>
-#include <stdlib.h>
 
 static struct acl_file *main_file(const struct acl *a)
 {
@@ -51,7 +49,7 @@ static json_t *list_at(json_t *doc, const char *key)
 	return list;
 }
 
-/* Write what doc has become, if it is right, and read all anew. */
+/* Write what doc has become, if it is right, and read all anew.  Takes doc; path, which is of the rules, is gone with them afterwards. */
 static int save(struct acl *a, const char *path, json_t *doc, struct mq_error *e)
 {
 	json_t *version = json_array_get(json_object_get(doc, "dataVersion"), 0), *list = json_array(), *next = json_object();
@@ -63,9 +61,11 @@ static int save(struct acl *a, const char *path, json_t *doc, struct mq_error *e
 	json_array_append_new(list, next);
 	json_object_set_new(doc, "dataVersion", list);
 	rc = acl_rules_check(doc, path, e);
+	if (rc == 0)
+		yaml_write(doc, &text);
+	json_decref(doc);
 	if (rc < 0)
 		return rc;
-	yaml_write(doc, &text);
 	rc = sys_replace_file(path, text.p, text.n);
 	sodium_memzero(text.p, text.n);
 	buf_free(&text);
@@ -93,20 +93,16 @@ static void set(json_t *o, const char *key, struct mq_str v)
 int acl_account_set(struct acl *a, const struct acl_config_header *h, struct mq_error *e)
 {
 	const struct acl_file *f = file_of(a, h->accessKey);
-	char *path = mem_strdup(f ? f->path : main_file(a)->path);
+	const char *path = f ? f->path : main_file(a)->path;
 	json_t *doc, *list, *o;
 	int at, rc;
 
-	if (h->accessKey.n < ACL_KEY_LEAST || h->secretKey.n < ACL_KEY_LEAST) {
-		free(path);
+	if (h->accessKey.n < ACL_KEY_LEAST || h->secretKey.n < ACL_KEY_LEAST)
 		return err_set(e, MQ_EINVAL, "The accessKey=" MQ_STR_FMT " and its secretKey cannot be null and length should longer "
 			       "than %d", MQ_STR_ARG(h->accessKey), ACL_KEY_LEAST - 1);
-	}
-	doc = acl_document(path, e);
-	if (!doc) {
-		free(path);
-		return e->code;
-	}
+	rc = acl_document(path, &doc, e);
+	if (rc < 0)
+		return rc;
 	list = list_at(doc, "accounts");
 	at = find(list, h->accessKey);
 	if (at < 0) {
@@ -127,58 +123,46 @@ int acl_account_set(struct acl *a, const struct acl_config_header *h, struct mq_
 		json_object_set_new(o, "topicPerms", list_of(h->topicPerms));
 	if (h->groupPerms.p)
 		json_object_set_new(o, "groupPerms", list_of(h->groupPerms));
-	rc = save(a, path, doc, e);
-	json_decref(doc);
-	free(path);
-	return rc;
+	return save(a, path, doc, e);
 }
 
 int acl_account_delete(struct acl *a, struct mq_str access, struct mq_error *e)
 {
 	const struct acl_file *f = file_of(a, access);
 	json_t *doc, *list;
-	char *path;
 	int at, rc;
 
 	if (!f)
 		return err_set(e, MQ_ENOTFOUND, "there is no such account");
-	path = mem_strdup(f->path);
-	doc = acl_document(path, e);
-	rc = doc ? 0 : e->code;
-	if (doc) {
-		list = list_at(doc, "accounts");
-		at = find(list, access);
-		if (at >= 0)
-			json_array_remove(list, (size_t)at);
-		rc = at < 0 ? err_set(e, MQ_ENOTFOUND, "it is not in '%s' any more", path) : save(a, path, doc, e);
+	rc = acl_document(f->path, &doc, e);
+	if (rc < 0)
+		return rc;
+	list = list_at(doc, "accounts");
+	at = find(list, access);
+	if (at < 0) {
 		json_decref(doc);
+		return err_set(e, MQ_ENOTFOUND, "it is not in '%s' any more", f->path);
 	}
-	free(path);
-	return rc;
+	json_array_remove(list, (size_t)at);
+	return save(a, f->path, doc, e);
 }
 
 int acl_white_set(struct acl *a, struct mq_str list, struct mq_str file, struct mq_error *e)
 {
-	const struct acl_file *f = NULL;
+	const struct acl_file *f = file.n ? NULL : main_file(a);
 	json_t *doc;
-	char *path;
 	int rc;
 
 	for (size_t i = 0; i < a->rules->file_n; i++)
 		if (str_is(file, a->rules->file[i].path))
 			f = &a->rules->file[i];
-	if (!f && file.n)
+	if (!f)
 		return err_set(e, MQ_ENOTFOUND, "'" MQ_STR_FMT "' is none of the files of accounts", MQ_STR_ARG(file));
-	path = mem_strdup(f ? f->path : main_file(a)->path);
-	doc = acl_document(path, e);
-	rc = doc ? 0 : e->code;
-	if (doc) {
-		json_object_set_new(doc, "globalWhiteRemoteAddresses", list_of(list));
-		rc = save(a, path, doc, e);
-		json_decref(doc);
-	}
-	free(path);
-	return rc;
+	rc = acl_document(f->path, &doc, e);
+	if (rc < 0)
+		return rc;
+	json_object_set_new(doc, "globalWhiteRemoteAddresses", list_of(list));
+	return save(a, f->path, doc, e);
 }
 
 static void put_version(struct json_out *o, const struct acl_file *f)

@@ -1,5 +1,6 @@
 /* acl_rules.c: YAML to accounts. */
 #include "acl_rules.h"
+#include "topic.h"
 #include <base/err.h>
 #include <base/json.h>
 #include <base/log.h>
@@ -80,25 +81,14 @@ static int paths_of(struct paths *p, const char *path, const char *dir, struct m
 
 /* ---- What is in one --------------------------------------------------------------------------------------------------------- */
 
-json_t *acl_document(const char *path, struct mq_error *e)
+int acl_document(const char *path, json_t **doc, struct mq_error *e)
 {
-	json_t *doc;
-	char *text;
-	size_t n;
-	int rc = sys_read_file(path, YAML_TEXT_MAX, &text, &n);
+	int rc = yaml_read(path, doc, e);
 
-	if (rc == -ENOENT)
-		return json_object();
-	if (rc < 0) {
-		err_sys(e, rc, "read '%s'", path);
-		return NULL;
-	}
-	doc = yaml_parse((struct mq_str){ text, n }, e);
-	if (!doc)
-		err_wrap(e, "'%s'", path);
-	sodium_memzero(text, n);
-	free(text);
-	return doc;
+	if (rc != -ENOENT)
+		return rc;
+	*doc = json_object();
+	return 0;
 }
 
 static int perm_parse(struct mq_str s, int *perm, struct mq_error *e)
@@ -125,18 +115,29 @@ static void perm_set(struct acl_account *a, const char *prefix, struct mq_str na
 	HASH_ADD_KEYPTR(hh, a->perms, p->name, n, p);
 }
 
+/* The list at key, NULL if there is none; what: how it is called when something else is there. */
+static int list_at(const json_t *o, const char *key, const char *what, json_t **list, struct mq_error *e)
+{
+	*list = json_object_get(o, key);
+	if (!*list || json_is_null(*list) || json_is_array(*list))
+		return 0;
+	return err_set(e, MQ_EINVAL, "%s: %s is wanted", key, what);
+}
+
 /* topicPerms or groupPerms: a list of NAME=RIGHT. */
 static int take_perms(struct acl_account *a, const json_t *o, const char *key, const char *prefix, struct mq_error *e)
 {
-	json_t *list = json_object_get(o, key), *v;
+	json_t *list, *v;
 	size_t i;
+	int rc = list_at(o, key, "a list of NAME=RIGHT", &list, e);
 
-	if (list && !json_is_null(list) && !json_is_array(list))
-		return err_set(e, MQ_EINVAL, "%s: a list of NAME=RIGHT is wanted", key);
+	if (rc < 0)
+		return rc;
 	json_array_foreach(list, i, v) {
 		struct mq_str right = json_text(v), name;
-		int perm = 0, rc = MQ_EINVAL;
+		int perm = 0;
 
+		rc = MQ_EINVAL;
 		if (right.p && str_split(&right, '=', &name) && right.p && str_trim(name).n && !memchr(right.p, '=', right.n))
 			rc = perm_parse(right, &perm, e);
 		else
@@ -186,19 +187,21 @@ static int take_account(struct acl_account *a, const json_t *o, struct mq_error 
 		return err_wrap(e, "whiteRemoteAddress");
 	if ((rc = take_perms(a, o, "topicPerms", "", e)) < 0)
 		return rc;
-	return take_perms(a, o, "groupPerms", "%RETRY%", e);
+	return take_perms(a, o, "groupPerms", TOPIC_RETRY_PREFIX, e);
 }
 
 static int take_accounts(struct acl_rules *r, const json_t *doc, size_t file, struct mq_error *e)
 {
-	json_t *list = json_object_get(doc, "accounts"), *o;
+	json_t *list, *o;
 	size_t i;
+	int rc = list_at(doc, "accounts", "a list", &list, e);
 
-	if (list && !json_is_null(list) && !json_is_array(list))
-		return err_set(e, MQ_EINVAL, "accounts: a list is wanted");
+	if (rc < 0)
+		return rc;
 	json_array_foreach(list, i, o) {
 		struct acl_account *a = mem_alloc(sizeof *a), *other;
-		int rc = json_is_object(o) ? take_account(a, o, e) : err_set(e, MQ_EINVAL, "it is no map (key: value)");
+
+		rc = json_is_object(o) ? take_account(a, o, e) : err_set(e, MQ_EINVAL, "it is no map (key: value)");
 
 		if (rc < 0) {
 			err_wrap(e, "account %zu (%s)", i + 1, a->access ? a->access : "no accessKey");
@@ -219,12 +222,12 @@ static int take_accounts(struct acl_rules *r, const json_t *doc, size_t file, st
 
 static int take_white(struct acl_rules *r, const json_t *doc, struct mq_error *e)
 {
-	json_t *list = json_object_get(doc, "globalWhiteRemoteAddresses"), *v;
+	json_t *list, *v;
 	size_t i;
-	int rc = 0;
+	int rc = list_at(doc, "globalWhiteRemoteAddresses", "a list", &list, e);
 
-	if (list && !json_is_null(list) && !json_is_array(list))
-		return err_set(e, MQ_EINVAL, "globalWhiteRemoteAddresses: a list is wanted");
+	if (rc < 0)
+		return rc;
 	json_array_foreach(list, i, v) {
 		struct acl_addr *a;
 
@@ -261,9 +264,9 @@ static int take_file(struct acl_rules *r, size_t i, struct mq_error *e)
 		memset(&f->st, 0, sizeof f->st);
 	if (f->st.st_mode & S_IROTH)
 		log_warn("everybody on this machine may read the secrets of accounts: chmod o= file=%s", f->path);
-	doc = acl_document(f->path, e);
-	if (!doc)
-		return e->code;
+	rc = acl_document(f->path, &doc, e);
+	if (rc < 0)
+		return rc;
 	rc = take_document(r, doc, i, e);
 	json_decref(doc);
 	return rc < 0 ? err_wrap(e, "'%s'", f->path) : 0;

@@ -21,9 +21,9 @@
 #define BROKER_ACL_RULES_H
 
 #include "acl_addr.h"
+#include "hash.h"
 #include <jansson.h>
 #include <sys/stat.h>
-#include <uthash.h>
 
 enum { ACL_DENY = 1, ACL_PUB = 4, ACL_SUB = 8 };        /* the peer's numbers */
 enum { ACL_KEY_LEAST = 7 };
@@ -67,7 +67,7 @@ int acl_rules_check(const json_t *doc, const char *path, struct mq_error *e);
 bool acl_rules_are_fresh(const struct acl_rules *r, const char *path, const char *dir);
 void acl_rules_free(struct acl_rules *r);       /* NULL is allowed */
 
-/* The document in a file, empty if there is none; NULL with e. */
-json_t *acl_document(const char *path, struct mq_error *e);
+/* The document in a file, empty if there is none.  0, or why it cannot be read. */
+int acl_document(const char *path, json_t **doc, struct mq_error *e);
 
 #endif

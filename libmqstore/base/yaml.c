@@ -3,6 +3,7 @@
 #include "err.h"
 #include "mem.h"
 #include "str.h"
+#include "sys.h"
 #include <stdlib.h>
 #include <yaml.h>
 
@@ -151,6 +152,21 @@ json_t *yaml_parse(struct mq_str text, struct mq_error *e)
 	yaml_event_delete(&r.event);
 	yaml_parser_delete(&r.parser);
 	return doc;
+}
+
+int yaml_read(const char *path, json_t **doc, struct mq_error *e)
+{
+	struct mq_error why = { 0 };
+	char *text;
+	size_t n;
+	int rc = sys_read_file(path, YAML_TEXT_MAX, &text, &n);
+
+	if (rc < 0)
+		return err_sys(e, rc, "read '%s'", path);
+	*doc = yaml_parse((struct mq_str){ text, n }, &why);
+	explicit_bzero(text, n); /* it may hold secrets */
+	free(text);
+	return *doc ? 0 : err_set(e, why.code, "'%s': %s", path, why.text);
 }
 
 /* ---- Writing ------------------------------------------------------------------------------------------------------------- */

@@ -12,6 +12,8 @@ enum { YAML_TEXT_MAX = 1024 * 1024, YAML_DEPTH_MAX = 16 };
 
 /* A new object, empty for an empty text; NULL with the line and what is wrong there. */
 json_t *yaml_parse(struct mq_str text, struct mq_error *e);
+/* The same of a file, whose name heads the text.  0, MQ_EINVAL, MQ_ETOOBIG, or -errno of the file; *doc is set when it is 0. */
+int yaml_read(const char *path, json_t **doc, struct mq_error *e);
 /* Append the object in block style: strings, booleans, integers, arrays, objects; null members are left out. */
 void yaml_write(const json_t *object, struct buf *out);
 

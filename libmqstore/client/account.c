@@ -5,7 +5,6 @@
 #include "../base/json.h"
 #include "../base/mem.h"
 #include "../base/str.h"
-#include "../base/sys.h"
 #include "../base/yaml.h"
 #include <errno.h>
 #include <sodium.h>
@@ -57,12 +56,12 @@ static int user_key(const char *name, char text[KEY_MAX], struct mq_error *e)
 
 static int from_config(struct sign_key **key, struct mq_error *e)
 {
-	char access[KEY_MAX], secret[KEY_MAX], token[KEY_MAX];
+	char access[KEY_MAX], secret[KEY_MAX], token[KEY_MAX] = "";
 	int rc = user_key("accessKey", access, e);
 
 	if (rc == 0)
 		rc = user_key("secretKey", secret, e);
-	if (rc == 0)
+	if (rc == 0 && access[0])
 		rc = user_key("securityToken", token, e);
 	if (rc == 0)
 		rc = take(key, "configuration of mq", str_of(access), str_of(secret), str_of(token), e);
@@ -74,26 +73,19 @@ static int from_config(struct sign_key **key, struct mq_error *e)
 static int from_tools(struct sign_key **key, struct mq_error *e)
 {
 	const char *home = getenv("ROCKETMQ_HOME");
-	char *path, *text;
-	json_t *doc = NULL;
-	size_t n;
+	json_t *doc;
+	char *path;
 	int rc;
 
 	if (!home || !*home)
 		return 1;
 	path = mem_printf("%s/conf/tools.yml", home);
-	rc = sys_read_file(path, YAML_TEXT_MAX, &text, &n);
-	if (rc == -ENOENT || rc == -ENOTDIR || rc == -EACCES) {
-		rc = 1;
-	} else if (rc < 0) {
-		err_sys(e, rc, "read '%s'", path);
-	} else {
-		doc = yaml_parse((struct mq_str){ text, n }, e);
-		rc = doc ? take(key, path, json_str(doc, "accessKey"), json_str(doc, "secretKey"), (struct mq_str){ 0 }, e)
-			 : err_wrap(e, "'%s'", path);
+	rc = yaml_read(path, &doc, e);
+	if (rc == 0) {
+		rc = take(key, path, json_str(doc, "accessKey"), json_str(doc, "secretKey"), (struct mq_str){ 0 }, e);
 		json_decref(doc);
-		sodium_memzero(text, n);
-		free(text);
+	} else if (rc == -ENOENT || rc == -ENOTDIR || rc == -EACCES) {
+		rc = 1;
 	}
 	free(path);
 	return rc;

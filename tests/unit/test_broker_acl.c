@@ -130,28 +130,36 @@ static int teardown(void **state)
 	return rc;
 }
 
-/* Ask as `access`, signed with its secret; pairs of fields, NULL at the end. */
-static bool ask(struct fixture *x, const char *access, const char *from, int code, struct mq_str body, ...)
+/* Ask with the frame as `access`, signed with its secret. */
+static bool ask_with(struct fixture *x, const char *access, const char *from, struct frame *f)
 {
 	struct mq_str secret = str_is(str_of(access), "the-admin") ? MQ_STR("admin-secret") : MQ_STR("app-secret");
-	struct frame f = { .code = code, .version = 453, .body = body };
 	struct mq_host peer = host(from);
 	struct mq_error why = { 0 };
 	char text[SIGN_TEXT];
+	bool may;
+
+	f->version = 453;
+	f->field[f->nfields++] = (struct frame_field){ MQ_STR("AccessKey"), str_of(access) };
+	sign_text(f, secret, 0, text);
+	f->field[f->nfields++] = (struct frame_field){ MQ_STR("Signature"), { text, SIGN_TEXT } };
+	may = acl_allows(x->acl, f, &peer, &why);
+	snprintf(x->why, sizeof x->why, "%s", why.text);
+	return may;
+}
+
+/* The same; pairs of fields, NULL at the end. */
+static bool ask(struct fixture *x, const char *access, const char *from, int code, struct mq_str body, ...)
+{
+	struct frame f = { .code = code, .body = body };
 	const char *key;
 	va_list ap;
-	bool may;
 
 	va_start(ap, body);
 	while ((key = va_arg(ap, const char *)))
 		f.field[f.nfields++] = (struct frame_field){ str_of(key), str_of(va_arg(ap, const char *)) };
 	va_end(ap);
-	f.field[f.nfields++] = (struct frame_field){ MQ_STR("AccessKey"), str_of(access) };
-	sign_text(&f, secret, 0, text);
-	f.field[f.nfields++] = (struct frame_field){ MQ_STR("Signature"), { text, SIGN_TEXT } };
-	may = acl_allows(x->acl, &f, &peer, &why);
-	snprintf(x->why, sizeof x->why, "%s", why.text);
-	return may;
+	return ask_with(x, access, from, &f);
 }
 #define NO_BODY ((struct mq_str){ NULL, 0 })
 #define app_may(code, ...) ask(x, "the-app", "10.0.0.9", code, NO_BODY, __VA_ARGS__, NULL)
@@ -178,17 +186,11 @@ static void sends_need_the_right_to_publish(void **state)
 static void a_name_with_a_zero_byte_is_not_the_one_before_it(void **state)
 {
 	struct fixture *x = *state;
-	struct frame f = { .code = REQ_SEND_MESSAGE_V2, .version = 453 };
-	struct mq_host peer = host("10.0.0.9");
-	struct mq_error why = { 0 };
-	char text[SIGN_TEXT];
+	struct frame f = { .code = REQ_SEND_MESSAGE_V2 };
 
 	f.field[f.nfields++] = (struct frame_field){ MQ_STR("b"), { "both\0other", 10 } };
-	f.field[f.nfields++] = (struct frame_field){ MQ_STR("AccessKey"), MQ_STR("the-app") };
-	sign_text(&f, MQ_STR("app-secret"), 0, text);
-	f.field[f.nfields++] = (struct frame_field){ MQ_STR("Signature"), { text, SIGN_TEXT } };
-	assert_false(acl_allows(x->acl, &f, &peer, &why));
-	assert_string_equal(why.text, "No permission for topic:both\\x00other");
+	assert_false(ask_with(x, "the-app", "10.0.0.9", &f));
+	assert_string_equal(x->why, "No permission for topic:both\\x00other");
 }
 
 static void a_message_for_a_retry_topic_is_one_that_its_group_gives_back(void **state)
